@@ -52,6 +52,31 @@ def test_one_engine_more_takes_a_third_of_the_requests() -> None:
     assert saves(recorded(two_workers()), Change("", engines=-1)) / 1e9 == pytest.approx(-3, abs=0.4)
 
 
+def test_a_weight_update_that_ends_in_the_wait_does_not_bring_the_requests() -> None:
+    """The trainer waits already, a worker still loads weights, and then six requests are queued."""
+    spans = [span("update", "trainer/0", 0, 0.5, step=0), span("sync_weights", "trainer/0", 0.5, 0.6, version=1)]
+    loads = (span("sync_weights", f"inference/{i}", 0.55, 0.61 + 0.01 * i, version=1, causes=[2]) for i in (0, 1))
+    spans += [*loads, span("wait_data", "trainer/0", 0.6, 3.7, kind="wait")]
+    keys = []
+    for i in range(6):
+        begin = 0.65 + i // 2
+        spans.append(span("generate", f"inference/{i % 2}", begin, begin + 1, queued=round(0.64 * S), version=1))
+        keys.append(len(spans))
+    spans.append(span("update", "trainer/0", 3.7, 4, causes=keys))
+    assert saves(recorded(spans), Change("", engines=1)) == pytest.approx(S), "two rounds instead of three"
+    assert played(recorded(spans)) == played(recorded(spans), engines=0) == 4 * S
+
+
+def test_a_request_that_follows_an_answer_of_its_engine_comes_earlier_with_it() -> None:
+    """One engine, one request in flight: each answer makes the trainer send the next request."""
+    spans = [span("update", "trainer/0", 0, 1, step=0), span("wait_data", "trainer/0", 1, 4, kind="wait")]
+    for i in range(3):
+        spans.append(span("generate", "inference/0", 1 + i, 2 + i, queued=(1 + i) * S))
+    spans.append(span("update", "trainer/0", 4, 5, causes=[3, 4, 5]))
+    assert saves(recorded(spans), Change("", engines=1)) == 0, "the next request waits for the answer, not for an engine"
+    assert saves(recorded(spans), Change("", scaled(0.5, {"generate"}), engines=1)) == pytest.approx(1.5 * S)
+
+
 def test_every_rank_waits_for_its_whole_batch() -> None:
     spans = [span("update", f"trainer/{rank}", 0, 1, step=0) for rank in (0, 1)]
     spans += [span("generate", f"inference/{i}", 1, 2 + i, queued=S) for i in range(4)]

@@ -48,11 +48,9 @@ def _made(plan: Plan, way: Way) -> Links:
 def _causes(plan: Plan, i: int, node: Node, way: Way) -> Iterator[Cause]:
     chooses, ahead = way
     if plan.jobs.get(i) != i:
-        yield from node.causes
+        yield from node.all_causes()
         return
-    for cause in node.causes:
-        if chooses and cause[0] == plan.lane_before.get(i):
-            continue
+    for cause in node.causes if chooses else node.all_causes():
         if (earlier := _earlier(plan, cause, ahead) if ahead else cause) is not None:
             yield earlier
 

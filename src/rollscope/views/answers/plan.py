@@ -27,11 +27,15 @@ class Node:
 
     work: int
     causes: list[Cause] = field(default_factory=list)
+    before: Cause | None = None  # the end of the segment before it on its track
     lag: int = 0  # from the last cause to its start
     answers: list[int] = field(default_factory=list)  # tracks that wait for it as a part of their batch
     needs: int | None = None  # a wait: answers for its track that must be there, from the beginning on
     awaits: list[int] = field(default_factory=list)  # a wait: segments that must have ended
     delay: int = 0  # a wait: from what ended it to its end
+
+    def all_causes(self) -> list[Cause]:
+        return self.causes if self.before is None else [*self.causes, self.before]
 
 
 @dataclass(slots=True)
@@ -39,7 +43,6 @@ class Plan:
     window: Window
     nodes: dict[int, Node]
     order: list[int]  # by recorded start
-    lane_before: dict[int, int]
     jobs: dict[int, int]  # segment on an engine -> first segment of its request
     links: dict[tuple[bool, int], Links] = field(default_factory=dict)  # by the way it is played
     served: int | None = None  # when it ends with engines chosen anew, as many as recorded
@@ -51,18 +54,17 @@ def plan(window: Window) -> Plan:
     in_view = (i for i in range(len(graph)) if graph.end[i] >= window.start and graph.start[i] < window.end)
     order = sorted(in_view, key=lambda i: (graph.start[i], graph.end[i], i))
     place = {i: position for position, i in enumerate(order)}
-    lane_before = {i: i - 1 for i in order if graph.before(i) is not None and i - 1 in place}
-    nodes = {i: _node(graph, i, place, lane_before.get(i)) for i in order}
+    nodes = {i: _node(graph, i, place) for i in order}
     _add_waits(graph, nodes, place)
-    return Plan(window, nodes, order, lane_before, _jobs(graph, order))
+    return Plan(window, nodes, order, _jobs(graph, order))
 
 
-def _node(graph: Graph, i: int, place: dict[int, int], before: int | None) -> Node:
+def _node(graph: Graph, i: int, place: dict[int, int]) -> Node:
     causes = [_cause(graph, when, other) for when, other in graph.causes(i) if place.get(other, place[i]) < place[i]]
-    if before is not None and place[before] < place[i]:
-        causes.append((before, END, 0))
     node = Node(graph.end[i] - graph.start[i], causes)
-    node.lag = graph.start[i] - max((_moment(graph, cause) for cause in causes), default=graph.start[i])
+    if graph.before(i) is not None and place.get(i - 1, place[i]) < place[i]:
+        node.before = (i - 1, END, 0)
+    node.lag = graph.start[i] - max((_moment(graph, cause) for cause in node.all_causes()), default=graph.start[i])
     return node
 
 

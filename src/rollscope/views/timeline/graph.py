@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -157,10 +157,10 @@ class Graph:
             return []
         at, spans = self.start[i], self._span_causes(x)
         points = [self._point(c, at) for c in spans if c != x]
-        queued = int(self.rows.queued[x])
-        if NONE < queued <= at:
-            points.append(self._submitted(i, queued))
         found = [point for point in points if point is not None and self.track[point[1]] != self.track[i]]
+        queued = int(self.rows.queued[x])
+        if NONE < queued <= at and (submitted := self._submitted(i, queued)) is not None:
+            found.append(submitted)
         before = self.before(i)
         latest = max([point[0] for point in found] + ([before[0]] if before else []), default=None)
         if not found and (latest is None or at - latest > SHORT_NS):
@@ -172,8 +172,9 @@ class Graph:
         held = self._trainer_at(queued)
         if held is None or not self.wait[held]:
             return None if held is None else (queued, held)
-        answer = self.awaited(held, self.start[held], queued)
-        return (queued, held) if answer is None or answer[1] == i else answer
+        ended = self._ended_within(held, self.start[held], queued)
+        answers = (point for point in ended if point[1] != i and self.phase(point[1]) != "sync")
+        return next(answers, (queued, held))
 
     def _span_causes(self, x: int) -> list[int]:
         spans = self._keyed(x)
@@ -244,14 +245,17 @@ class Graph:
 
     def awaited(self, i: int, lo: int, hi: int) -> Point | None:
         """The work on another unit that ended last within a stretch."""
+        return next(self._ended_within(i, lo, hi), None)
+
+    def _ended_within(self, i: int, lo: int, hi: int) -> Iterator[Point]:
+        """Work on other units that ended within a stretch, the last first."""
         ends, order = self._by_end
         for position in range(bisect_right(ends, hi) - 1, -1, -1):
             if ends[position] <= lo:
-                return None
+                return
             other = order[position]
             if self.unit(other) != self.unit(i) and self.end[other] > self.start[other]:
-                return ends[position], other
-        return None
+                yield ends[position], other
 
     def answers(self, member: int) -> list[int]:
         """When each sample of a request was generated, by its last segment."""
