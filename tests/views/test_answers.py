@@ -73,7 +73,7 @@ def test_a_request_that_follows_an_answer_of_its_engine_comes_earlier_with_it() 
     for i in range(3):
         spans.append(span("generate", "inference/0", 1 + i, 2 + i, queued=(1 + i) * S))
     spans.append(span("update", "trainer/0", 4, 5, causes=[3, 4, 5]))
-    assert saves(recorded(spans), Change("", engines=1)) == 0, "the next request waits for the answer, not for an engine"
+    assert saves(recorded(spans), Change("", engines=1)) == 0, "the next request waits for an answer"
     assert saves(recorded(spans), Change("", scaled(0.5, {"generate"}), engines=1)) == pytest.approx(1.5 * S)
 
 

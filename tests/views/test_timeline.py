@@ -507,3 +507,25 @@ def test_odd_spans_are_all_drawn_and_their_sums_hold(kind: str, world: Any) -> N
     assert sum(part.end - part.start for part in found.path) == found.window.wall == 10 * S
     busy = sums(run, lanes.origin, lanes.end)
     assert all(part["seconds"] <= 10.001 * len(spans) for part in busy["names"])
+
+
+def test_a_picture_of_many_steps_has_versions_and_one_of_few_has_samples_too(tmp_path: Path) -> None:
+    """Read apart, by step and by key, spans are the same as read all at once."""
+    with rs.init(project="p", id="many", dir=tmp_path, host=False) as run:
+        for step in range(300):
+            for slot in range(80):
+                start = step * S + slot * S // 100
+                more = {"step": step, "sample": f"s{step}.{slot}", "version": step // 10}
+                run.log_span("generate", start, start + S // 4, f"inference/0/{slot}", **more)
+        run.log_span("update", 0, S, "trainer/0")
+    reader = rs.open(tmp_path).run("many")
+    head, near = picture(reader, 5 * S, 7 * S, 1000)
+    assert head["exact"] and {"s5.79", "s6.0"} <= set(head["samples"])
+    samples = [head["samples"][code] for code in near["sample"].tolist() if code >= 0]
+    versions = near["version"].tolist()
+    assert all(int(s[1:].split(".")[0]) // 10 == v for s, v in zip(samples, versions, strict=False) if v >= 0)
+    far_head, far = picture(reader, 0, 300 * S, 2000)
+    assert not far_head["exact"] and not far_head["samples"]
+    wide = far["count"] == 1
+    assert set(far["version"][wide].tolist()) == {-1, *range(30)}
+    assert find(reader, "s5.79")[0]["lane"] == "inference/0/79"

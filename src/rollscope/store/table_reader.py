@@ -21,7 +21,7 @@ from .retry import retried
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rollscope.store.tables import sample_rows, sql_views, tables
+    from rollscope.store.tables import coded, sample_rows, sql_views, tables
     from rollscope.store.tables.metric_function import Asked
     from rollscope.store.text import search
     from rollscope.store.text.search import Hit
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from . import arrow
 else:  # opening a run and reading a series need none of these
     arrow, search = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.text.search")
-    sample_rows, sql_views, tables = (
-        LazyModule(f"rollscope.store.tables.{name}") for name in ("sample_rows", "sql_views", "tables")
+    coded, sample_rows, sql_views, tables = (
+        LazyModule(f"rollscope.store.tables.{name}") for name in ("coded", "sample_rows", "sql_views", "tables")
     )
 
 Columns = dict[str, NDArray[Any]]
@@ -126,6 +126,11 @@ class TableReader:
         else:
             rows = tables.read(self.folder, name, columns)
         return rows if as_arrow else arrow.numpy(rows, tables.types(name))
+
+    @retried
+    def coded(self, table: str, columns: Sequence[str]) -> pa.Table:
+        """Narrow columns of a table, words as dictionaries, without rows of abandoned attempts."""
+        return coded.read(self.folder, table, columns)
 
     @retried
     def rows_of_steps(self, table: str, steps: Sequence[int]) -> pa.Table:

@@ -86,11 +86,12 @@ class SealedFile:
         """The file's schema with no rows; the file itself is not opened."""
         return self.opened(io.BytesIO(self._footer))
 
-    def opened(self, source: str | io.BytesIO) -> pq.ParquetFile:
-        stored = {self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)}
-        # a number per row, not a text
-        words = [word for word in parquet.METRIC_WORDS if word in stored] if self.table == "metrics" else None
-        return pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
+    def opened(self, source: str | io.BytesIO, words: Sequence[str] | None = None) -> pq.ParquetFile:
+        """The file; `words` are columns that come as numbers into a dictionary, not as texts."""
+        if words is None:
+            words = parquet.METRIC_WORDS if self.table == "metrics" else ()
+        stored = [word for word in words if word in self.leaves]
+        return pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False, read_dictionary=stored or None)
 
     # ---- checking
 
@@ -154,6 +155,15 @@ class SealedFile:
         file = handles.parquet(self) if wanted else self.without_rows()
         rows = file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
         return foreign.conformed(rows, self.table, columns) if self.is_foreign else rows
+
+    def read_coded(self, columns: Sequence[str]) -> pa.Table:
+        """Columns of all rows, with words as dictionaries where this is a file of ours."""
+        if self.is_foreign:
+            return self.read(columns)
+        regular_file.check(self.path)
+        groups, names = self.passing(), [name for name in columns if name in self.columns]
+        file = self.opened(self.path, parquet.WORDS) if groups else self.without_rows()
+        return file.read_row_groups(groups, columns=names, use_threads=True)
 
     @cached_property
     def is_foreign(self) -> bool:

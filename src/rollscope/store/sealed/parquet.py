@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from rollscope.store import arrow
 
 # rows of a row group: a reader finds a series or a step by its group
-ROWS = {"metrics": 65_536, "samples": 4_096, "turns": 16_384}
+ROWS = {"metrics": 65_536, "samples": 4_096, "turns": 16_384, "spans": 16_384}
 MANY_ROWS = 122_880  # of any other table
 TEXT_ROWS = 1_000
 TEXT_BYTES = 4 << 20  # a sample is read with its row group, so a group has fewer rows if texts are long

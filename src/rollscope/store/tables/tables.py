@@ -79,8 +79,7 @@ def of_steps(folder: Folder, name: str, steps: Sequence[int]) -> pa.Table:
     parts = []
     for sealed in folder.sets:
         file = sealed.files.get(f"{name}.parquet")
-        if file is not None and sealed.steps_of(name).keys() & set(steps):
-            parts += [_recent(file, group) for group in file.groups_of_steps(steps)]
+        parts += [] if file is None else [_recent(file, group) for group in file.groups_of_steps(steps)]
     for tail in folder.tails.values():
         parts += [part for part in tail.tables(name) if "step" in part.column_names]
     wanted = pa.array(steps, pa.int64())

@@ -71,25 +71,25 @@ def notes(window: Window) -> list[str]:
 def answer(run: Run, step: int | None = None) -> Answer:
     """The answer for a step, by default the last complete one."""
     at = usual_step(run) if step is None else step
-    rows = rows_around(run, at, PLAYED_STEPS + AROUND)
-    batches = batches_of(run, rows, list(range(at - PLAYED_STEPS, at + AROUND + 1)))
-    one = window(rows, at, batches)
+    one = _steps(run, at, 1)
     path = walk(one.graph, one.last, one.start)
     waits = trainer_waits(one)
     of_units, others = shares(one, waits)
     size = max(1, len(one.graph) // 2)  # the graph holds the step before, too
     steps = max(1, min(PLAYED_STEPS, PLAYED_SEGMENTS // size))
-    several = one if steps == 1 else window(rows, at, batches, steps)
+    several = one if steps == 1 else _steps(run, at, steps)
     longest = sorted([*waits, *others], key=lambda wait: -wait.ns)
     return Answer(one, path, of_units, longest, levers(several, _count(several)))
+
+
+def _steps(run: Run, last: int, count: int) -> Window:
+    """Some steps that end with one, and what reaches into them."""
+    rows = rows_around(run, last, count - 1 + AROUND)
+    return window(rows, last, batches_of(run, rows, list(range(last - count, last + AROUND + 1))), count)
 
 
 def _count(several: Window) -> int:
     """How many steps a window holds."""
     graph = several.graph
-    steps = {
-        int(graph.rows.step[graph.span[i]])
-        for i in range(len(graph))
-        if graph.on_trainer(i) and graph.end[i] > several.start
-    }
+    steps = {graph.step(i) for i in range(len(graph)) if graph.on_trainer(i) and graph.end[i] > several.start}
     return max(1, len({step for step in steps if step <= several.step}))

@@ -132,7 +132,7 @@ def changes(graph: Graph, has_requests: bool) -> Iterator[Change]:
 def levers(window: Window, steps: int) -> list[Lever]:
     """Every change worth trying on these steps, the best first."""
     recorded = plan(window)
-    queued = [i for i in recorded.jobs.values() if int(window.graph.rows.queued[window.graph.span[i]]) >= 0]
+    queued = [i for i in recorded.jobs.values() if window.graph.queued(i) >= 0]
     found = [lever(recorded, change, steps) for change in changes(window.graph, bool(queued))]
     return sorted(found, key=lambda one: -one.saves)
 

@@ -7,19 +7,20 @@ was at the same place some steps before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from .plan import Cause, Node, Plan
 
 Told = tuple[int, int]  # a segment that hears of it, and nanoseconds after that
+Heard = dict[int, list[Told]]  # by the segment whose start or end it is
 Way = tuple[bool, int]  # are engines chosen anew, and steps of work ahead
 
 
 @dataclass(slots=True)
 class Links:
     missing: dict[int, int] = field(default_factory=dict)  # segment -> causes that have not happened
-    after: tuple[dict[int, list[Told]], dict[int, list[Told]]] = field(default_factory=lambda: ({}, {}))
+    after: tuple[Heard, Heard] = field(default_factory=lambda: (defaultdict(list), defaultdict(list)))
     free: list[tuple[int, int]] = field(default_factory=list)  # segments without a cause, and when they may begin
 
 
@@ -32,27 +33,26 @@ def links(plan: Plan, chooses: bool, ahead: int) -> Links:
 
 
 def _made(plan: Plan, way: Way) -> Links:
-    made, graph = Links(), plan.window.graph
+    made, graph, jobs = Links(), plan.window.graph, plan.jobs
     for i in plan.order:
         node = plan.nodes[i]
-        causes = list(_causes(plan, i, node, way))
+        is_request = jobs.get(i) == i
+        causes = _of_request(plan, node, way) if is_request else node.all_causes()
         made.missing[i] = len(causes)
         for other, edge, after in causes:
-            made.after[edge].setdefault(other, []).append((i, after))
+            made.after[edge][other].append((i, after))
         if not causes:
-            early = way[1] and plan.jobs.get(i) == i
+            early = way[1] and is_request
             made.free.append((i, plan.window.start if early else graph.start[i] - node.lag))
     return made
 
 
-def _causes(plan: Plan, i: int, node: Node, way: Way) -> Iterator[Cause]:
+def _of_request(plan: Plan, node: Node, way: Way) -> list[Cause]:
     chooses, ahead = way
-    if plan.jobs.get(i) != i:
-        yield from node.all_causes()
-        return
-    for cause in node.causes if chooses else node.all_causes():
-        if (earlier := _earlier(plan, cause, ahead) if ahead else cause) is not None:
-            yield earlier
+    causes = node.causes if chooses else node.all_causes()
+    if not ahead:
+        return causes
+    return [earlier for cause in causes if (earlier := _earlier(plan, cause, ahead)) is not None]
 
 
 def _earlier(plan: Plan, cause: Cause, ahead: int) -> Cause | None:
@@ -61,7 +61,5 @@ def _earlier(plan: Plan, cause: Cause, ahead: int) -> Cause | None:
     graph = plan.window.graph
     if not graph.on_trainer(i):
         return cause
-    step, name = int(graph.rows.step[graph.span[i]]) - ahead, graph.name(i)
-    same = (j for j in graph.trainer_track if graph.rows.step[graph.span[j]] == step and graph.name(j) == name)
-    found = next((j for j in same if j in plan.nodes), None)
+    found = plan.on_trainer.get((graph.step(i) - ahead, graph.name(i)))
     return None if found is None else (found, edge, after)

@@ -44,6 +44,8 @@ class Plan:
     nodes: dict[int, Node]
     order: list[int]  # by recorded start
     jobs: dict[int, int]  # segment on an engine -> first segment of its request
+    last_of_job: dict[int, int]  # first segment of a request -> its last
+    on_trainer: dict[tuple[int, str], int]  # step and name -> the first such segment of the trainer
     links: dict[tuple[bool, int], Links] = field(default_factory=dict)  # by the way it is played
     served: int | None = None  # when it ends with engines chosen anew, as many as recorded
 
@@ -56,15 +58,20 @@ def plan(window: Window) -> Plan:
     place = {i: position for position, i in enumerate(order)}
     nodes = {i: _node(graph, i, place) for i in order}
     _add_waits(graph, nodes, place)
-    return Plan(window, nodes, order, _jobs(graph, order))
+    jobs = _jobs(graph, order)
+    last = {jobs[i]: i for i in order if i in jobs}
+    return Plan(window, nodes, order, jobs, last, _on_trainer(graph, nodes))
 
 
 def _node(graph: Graph, i: int, place: dict[int, int]) -> Node:
-    causes = [_cause(graph, when, other) for when, other in graph.causes(i) if place.get(other, place[i]) < place[i]]
-    node = Node(graph.end[i] - graph.start[i], causes)
-    if graph.before(i) is not None and place.get(i - 1, place[i]) < place[i]:
+    own = place[i]
+    points = [point for point in graph.causes(i) if place.get(point[1], own) < own]
+    node = Node(graph.end[i] - graph.start[i], [_cause(graph, when, other) for when, other in points])
+    latest = max((when for when, _ in points), default=None)
+    if graph.before(i) is not None and place.get(i - 1, own) < own:
         node.before = (i - 1, END, 0)
-    node.lag = graph.start[i] - max((_moment(graph, cause) for cause in node.all_causes()), default=graph.start[i])
+        latest = graph.end[i - 1] if latest is None else max(latest, graph.end[i - 1])
+    node.lag = 0 if latest is None else graph.start[i] - latest
     return node
 
 
@@ -72,11 +79,6 @@ def _cause(graph: Graph, when: int, other: int) -> Cause:
     if when >= graph.end[other]:
         return other, END, when - graph.end[other]
     return other, START, max(0, when - graph.start[other])
-
-
-def _moment(graph: Graph, cause: Cause) -> int:
-    i, edge, after = cause
-    return (graph.end[i] if edge == END else graph.start[i]) + after
 
 
 def _add_waits(graph: Graph, nodes: dict[int, Node], place: dict[int, int]) -> None:
@@ -116,13 +118,18 @@ def _precedes(graph: Graph, member: int, wait: int) -> bool:
     return not graph.wait[member] and graph.end[member] <= graph.end[wait]
 
 
+def _on_trainer(graph: Graph, nodes: dict[int, Node]) -> dict[tuple[int, str], int]:
+    in_view = [i for i in graph.trainer_track if i in nodes]
+    return {(graph.step(i), graph.name(i)): i for i in reversed(in_view)}
+
+
 def _jobs(graph: Graph, order: Sequence[int]) -> dict[int, int]:
     """Segments of engines by request: a queued one, and what follows it on its track."""
     jobs: dict[int, int] = {}
     for i in sorted(order):
         if graph.on_trainer(i) or graph.phase(i) == "sync":
             continue
-        begins = int(graph.rows.queued[graph.span[i]]) >= 0 and graph.firsts[graph.span[i]] == i
+        begins = graph.queued(i) >= 0 and graph.firsts[graph.span[i]] == i
         before = graph.before(i)
         jobs[i] = jobs[before[1]] if before is not None and before[1] in jobs and not begins else i
     return jobs

@@ -18,10 +18,7 @@ class Servers:
         self._queues: list[deque[int]] = [deque() for _ in kept]
         self._busy = [False] * len(kept)
         self._load = [0] * len(kept)  # requests of each, waiting or worked on
-        self._jobs = plan.jobs
-        self._last: dict[int, int] = {}  # request -> its last segment
-        for i, job in sorted(plan.jobs.items(), key=lambda item: graph.start[item[0]]):
-            self._last[job] = i
+        self._jobs, self._last = plan.jobs, plan.last_of_job
         self._recorded = {job: self._number.get(graph.track[job], 0) for job in self._last}
         self._server: dict[int, int] = {}
 

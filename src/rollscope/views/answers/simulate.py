@@ -4,6 +4,9 @@ Work takes its recorded time unless a change says otherwise; a wait takes as lon
 for. A wait for a batch ends when as many answers are there as it had, whichever they are. Played
 without a change, the recorded end comes out. Faster work never gives a later end, because an end is
 only ever a maximum, a sum or an order statistic of others.
+
+What only adds and compares is worked out at once; answers, waits and engines, for which it matters
+who comes first, are events in the order of time.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ class _Play:
         self.plan, self.nodes, self.duration = plan, plan.nodes, duration
         self.is_wait, self.tracks = plan.window.graph.wait, plan.window.graph.track
         self.servers = None if engines is None else Servers(plan, engines)
+        self.jobs = plan.jobs if self.servers is not None else {}
         self.links = links(plan, engines is not None, ahead)
         self.missing = self.links.missing.copy()
         self.count: dict[int, int] = defaultdict(int)  # track -> answers for it that are there
@@ -45,22 +49,27 @@ class _Play:
         self.waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)  # track -> (answers needed, wait)
         self.listening: dict[int, list[int]] = defaultdict(list)  # segment -> waits that its end ends
         self.events: list[tuple[int, int, int]] = []  # (time, START, END or QUEUED, segment)
+        self.begun: list[tuple[int, int]] = []  # segments that begin, and when, to be worked out
         self._happens = (self._start, self._finish, self._queue)
-        for i, when in self.links.free:
-            self._release(i, when)
 
     def end(self) -> int:
-        while self.events:
-            now, edge, i = heapq.heappop(self.events)
-            self._happens[edge](i, now)
+        for i, when in self.links.free:
+            self._release(i, when)
+        begun, events = self.begun, self.events
+        while begun or events:
+            if begun:
+                self._begin(*begun.pop())
+            else:
+                now, edge, i = heapq.heappop(events)
+                self._happens[edge](i, now)
         return self.ended.get(self.plan.window.last, self.plan.window.end)
 
     def _release(self, i: int, when: int) -> None:
         """All that a segment waited for has happened."""
-        if self.servers is not None and self.plan.jobs.get(i) == i:
+        if self.jobs.get(i) == i:
             heapq.heappush(self.events, (when, QUEUED, i))
         else:
-            self._begin(i, when + self.nodes[i].lag)
+            self.begun.append((i, when + self.nodes[i].lag))
 
     def _queue(self, i: int, now: int) -> None:
         assert self.servers is not None
@@ -68,29 +77,32 @@ class _Play:
 
     def _serve(self, servers: Servers, server: int, now: int) -> None:
         if (job := servers.start(server)) is not None:
-            self._begin(job, now + self.nodes[job].lag)
+            self.begun.append((job, now + self.nodes[job].lag))
 
     def _begin(self, i: int, at: int) -> None:
-        """Begin a segment. Its start is an event of its own only where something depends on it."""
-        if self.is_wait[i] or i in self.links.after[START]:
+        """Begin a segment. It is an event only where it matters what else has happened by then."""
+        if told := self.links.after[START].get(i):
+            self._tell(told, at)
+        if self.is_wait[i]:
             heapq.heappush(self.events, (at, START, i))
+            return
+        node = self.nodes[i]
+        end = at + (node.work if self.duration is None else self.duration(i)) + node.delay
+        if node.answers or i in self.jobs:
+            heapq.heappush(self.events, (end, END, i))
         else:
-            node = self.nodes[i]
-            work = node.work if self.duration is None else self.duration(i)
-            heapq.heappush(self.events, (at + work + node.delay, END, i))
+            self._finish(i, end)
 
     def _start(self, i: int, now: int) -> None:
+        """Begin a wait."""
         node, track = self.nodes[i], self.tracks[i]
         self.started[i] = now
-        if told := self.links.after[START].get(i):
-            self._tell(told, now)
         if node.needs is not None and self.count[track] < node.needs:
             heapq.heappush(self.waiting[track], (node.needs, i))
         elif node.awaits and node.awaits[0] not in self.ended:
             self.listening[node.awaits[0]].append(i)
         else:
-            work = node.work if self.duration is None or self.is_wait[i] else self.duration(i)
-            heapq.heappush(self.events, (now + work + node.delay, END, i))
+            self._end_wait(i, self.ended[node.awaits[0]] if node.awaits else now + node.work)
 
     def _finish(self, i: int, now: int) -> None:
         self.ended[i] = now
@@ -101,7 +113,7 @@ class _Play:
             self._answer(track, now)
         if told := self.links.after[END].get(i):
             self._tell(told, now)
-        if self.servers is not None and i in self.plan.jobs and (freed := self.servers.free(i)) is not None:
+        if i in self.jobs and self.servers is not None and (freed := self.servers.free(i)) is not None:
             self._serve(self.servers, freed, now)
 
     def _answer(self, track: int, now: int) -> None:
@@ -113,12 +125,22 @@ class _Play:
             self._end_wait(heapq.heappop(waiting)[1], self.newest[track])
 
     def _end_wait(self, wait: int, when: int) -> None:
-        end = max(when, self.started[wait]) + self.nodes[wait].delay
-        heapq.heappush(self.events, (end, END, wait))
+        self._finish_at(wait, max(when, self.started[wait]) + self.nodes[wait].delay)
+
+    def _finish_at(self, i: int, end: int) -> None:
+        if self.nodes[i].answers:
+            heapq.heappush(self.events, (end, END, i))
+        else:
+            self._finish(i, end)
 
     def _tell(self, told: Sequence[Told], now: int) -> None:
+        missing, known = self.missing, self.ready
         for other, after in told:
-            ready = self.ready[other] = max(self.ready.get(other, NEVER), now + after)
-            self.missing[other] -= 1
-            if not self.missing[other]:
+            ready = now + after
+            if known.get(other, NEVER) > ready:
+                ready = known[other]
+            missing[other] -= 1
+            if missing[other]:
+                known[other] = ready
+            else:
                 self._release(other, ready)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -54,9 +55,12 @@ class Graph:
         self._name: list[int] = rows.name.tolist()
         self._sample: list[int] = rows.sample.tolist()
         self._version: list[int] = rows.version.tolist()
+        self._queued: list[int] = rows.queued.tolist()
+        self._step: list[int] = rows.step.tolist()
         self._start: list[int] = rows.start.tolist()
         self._end: list[int] = rows.end.tolist()
         self._batches: dict[int, list[int]] = {}
+        self._asked: dict[int, list[Point]] = {}  # moment -> what may have made the trainer queue work then
 
     def __len__(self) -> int:
         return len(self.span)
@@ -76,6 +80,13 @@ class Graph:
     def sample(self, i: int) -> str | None:
         code = self._sample[self.span[i]]
         return None if code == NONE else self.rows.samples[code]
+
+    def queued(self, i: int) -> int:
+        """When the work of its span was queued; -1 if that is not known."""
+        return self._queued[self.span[i]]
+
+    def step(self, i: int) -> int:
+        return self._step[self.span[i]]
 
     def on_trainer(self, i: int) -> bool:
         return self._trainer[self.span[i]]
@@ -158,7 +169,7 @@ class Graph:
         at, spans = self.start[i], self._span_causes(x)
         points = [self._point(c, at) for c in spans if c != x]
         found = [point for point in points if point is not None and self.track[point[1]] != self.track[i]]
-        queued = int(self.rows.queued[x])
+        queued = self._queued[x]
         if NONE < queued <= at and (submitted := self._submitted(i, queued)) is not None:
             found.append(submitted)
         before = self.before(i)
@@ -169,12 +180,19 @@ class Graph:
 
     def _submitted(self, i: int, queued: int) -> Point | None:
         """Where the trainer was when it queued some work, or which answer made it do so."""
+        if queued not in self._asked:
+            self._asked[queued] = list(islice(self._reasons_to_ask(queued), 2))
+        return next((point for point in self._asked[queued] if point[1] != i), None)
+
+    def _reasons_to_ask(self, queued: int) -> Iterator[Point]:
+        """Answers that came while the trainer waited, the last first; then where it was."""
         held = self._trainer_at(queued)
-        if held is None or not self.wait[held]:
-            return None if held is None else (queued, held)
-        ended = self._ended_within(held, self.start[held], queued)
-        answers = (point for point in ended if point[1] != i and self.phase(point[1]) != "sync")
-        return next(answers, (queued, held))
+        if held is None:
+            return
+        if self.wait[held]:
+            ended = self._ended_within(held, self.start[held], queued)
+            yield from (point for point in ended if self.phase(point[1]) != "sync")
+        yield queued, held
 
     def _span_causes(self, x: int) -> list[int]:
         spans = self._keyed(x)
@@ -213,7 +231,7 @@ class Graph:
         found: list[int] = [*self._keyed(self.span[wait])]
         while following is not None and not found:
             if not self.wait[following]:
-                found = self._keyed(self.span[following]) or self._trained(int(self.rows.step[self.span[following]]))
+                found = self._keyed(self.span[following]) or self._trained(self.step(following))
                 if self.phase(following) in ("train", "sync") or found:
                     break
             following = self.after(following)
@@ -260,7 +278,7 @@ class Graph:
     def answers(self, member: int) -> list[int]:
         """When each sample of a request was generated, by its last segment."""
         first = member
-        while int(self.rows.queued[self.span[first]]) == NONE and (before := self.before(first)) is not None:
+        while self.queued(first) == NONE and (before := self.before(first)) is not None:
             first = before[1]
         lo, hi, unit = self.start[first], self.end[member], self.unit(member)
         ends: dict[int, int] = {}

@@ -86,7 +86,7 @@ def _gap(graph: Graph, i: int, point: Point) -> str:
     """What to call the time between a segment and what let it go."""
     if graph.wait[i]:
         return graph.name(i)
-    queued = int(graph.rows.queued[graph.span[i]])
+    queued = graph.queued(i)
     return QUEUED if 0 <= queued <= point[0] or point[0] == queued else UNKNOWN
 
 

@@ -1,12 +1,14 @@
 """Lanes for a page: the tracks of a run, and spans of a stretch of time at a screen's resolution.
 
 Spans as wide as a pixel come as they are. Narrower ones that fall into the same pixel of the same
-track are drawn as one, of the name that takes most of it; zoomed in, every span comes as it is.
+track are drawn as one, of the name that takes most of it; zoomed in, every span comes as it is. A
+view of many steps does not say which samples its spans worked on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from typing_extensions import TypedDict
 from rollscope.store.run import Run
 
 from .clocks import Shift, aligned, moved_by
-from .rows import NONE, Ints, Mask, Rows, brief_of, filled, read_rows, read_table, start_order
+from .rows import NONE, Ints, Mask, Rows, filled, places, read_brief, read_rows, read_table, start_order
 from .segments import tracks
 from .window import step_bounds
 
@@ -25,7 +27,7 @@ EXACT = 20_000  # spans of a view that come as they are
 WAIT, MERGED, DROPPED = 1, 2, 4
 PARTS = ("trainer", "inference", "engine", "rollout", "env", "reward", "eval")
 CLOCK_STEPS = 8  # steps that say how far clocks are apart
-FATE_STEPS = 200  # steps of a view whose samples are looked up
+FEW_STEPS = 64  # steps of a view whose spans are read again with all columns, and whose samples are looked up
 
 
 class Track(TypedDict):
@@ -37,16 +39,15 @@ class Track(TypedDict):
 class Lanes:
     """The spans of a run, placed on tracks, kept until the run changes.
 
-    `rows` has their lanes, names and times; `full` has all that is known of a few.
+    `rows` has their keys, lanes, names, versions and times; `full` has all that is known of a few.
     """
 
     def __init__(self, run: Run) -> None:
-        self.table = read_table(run)
-        self.order = start_order(self.table)
-        rows = brief_of(self.table, self.order)
+        self._run = run
+        rows = read_brief(run)
+        self._order = np.arange(len(rows))  # of the rows by start, before clocks were moved
         if shifts := _shifts(run, rows):
-            rows, order = moved_by(rows, shifts)
-            self.order = self.order[order]
+            rows, self._order = moved_by(rows, shifts)
         self.rows = rows
         track, lane_of = tracks(rows)
         order_of_tracks = sorted(range(len(lane_of)), key=lambda t: _place(rows.lanes[lane_of[t]], t))
@@ -61,9 +62,30 @@ class Lanes:
 
     def full(self, which: Ints) -> Rows:
         """Some spans, in ascending order, with all that is known of them."""
-        rows = filled(self.table.take(pa.array(self.order[which])))
+        rows = self._of_few_steps(which)
+        if rows is None:
+            rows = filled(self.table.take(pa.array(which)))
         rows.start, rows.end = self.rows.start[which], self.rows.end[which]  # on the trainer's clock
         return rows
+
+    def are_few(self, which: Ints) -> bool:
+        """Are they of so few steps that it takes little to read what they worked on?"""
+        return len(self.rows) <= EXACT or len(np.unique(self.rows.step[which])) <= FEW_STEPS
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All that is known of every span, by its number; it takes long to read."""
+        table = read_table(self._run)
+        return table.take(pa.array(start_order(table)[self._order]))
+
+    def _of_few_steps(self, which: Ints) -> Rows | None:
+        """Spans read with their steps; None if they are of many steps or of none."""
+        steps = np.unique(self.rows.step[which])
+        if "table" in self.__dict__ or len(steps) > FEW_STEPS or (steps == NONE).any():
+            return None
+        near = read_rows(self._run, steps.tolist())
+        place = places(near, self.rows.only(which))
+        return None if (place == NONE).any() else near.only(place)
 
     def within(self, lo: int, hi: int) -> Ints:
         """The spans that overlap a stretch of time."""
@@ -103,14 +125,15 @@ def picture(run: Run, lo: int, hi: int, pixels: int) -> tuple[dict[str, Any], di
     width = max(1, (hi - lo) // max(1, pixels))
     wide = (rows.end[found] - rows.start[found] >= width) | (len(found) <= EXACT)
     exact, narrow = found[wide], found[~wide]
-    full = lanes.full(exact)
+    is_near = lanes.are_few(exact)
+    full = lanes.full(exact) if is_near else lanes.rows.only(exact)
     columns = _columns(lanes, exact)
     columns["flags"] |= (_dropped(run, full) * DROPPED).astype(np.uint8)
     columns["version"], columns["sample"] = full.version.astype(np.int32), full.sample.astype(np.int32)
     if len(narrow):
         merged = _merged(lanes, narrow, lo, width)
         columns = {name: np.concatenate([values, merged[name]]) for name, values in columns.items()}
-    return {"spans": len(found), "exact": not len(narrow), "samples": full.samples}, columns
+    return {"spans": len(found), "exact": is_near and not len(narrow), "samples": full.samples}, columns
 
 
 def _columns(lanes: Lanes, which: Ints) -> dict[str, NDArray[Any]]:
@@ -133,7 +156,7 @@ def _dropped(run: Run, rows: Rows) -> Mask:
     """Which spans worked on samples that were discarded."""
     none = np.zeros(len(rows), bool)
     steps = np.unique(rows.step)
-    if not len(rows.samples) or len(steps) > FATE_STEPS or not run.has("samples"):
+    if not len(rows.samples) or len(steps) > FEW_STEPS or not run.has("samples"):
         return none
     near = range(int(steps.min(initial=0)) - 2, int(steps.max(initial=0)) + 5)
     table = run.samples_of_steps(["id", "trained"], near)

@@ -26,7 +26,7 @@ COLUMNS = (
     *("id", "name", "lane", "kind", "start_ns", "end_ns", "step", "sample", "writer", "version", "queued_ns"),
     *("causes", "attempt"),
 )
-BRIEF = ("lane", "name", "kind", "start_ns", "end_ns", "step", "attempt")
+BRIEF = ("lane", "name", "kind", "start_ns", "end_ns", "step", "writer", "id", "version")
 
 
 @dataclass(slots=True)
@@ -105,14 +105,14 @@ def read_rows(run: Run, steps: Sequence[int] | None = None) -> Rows:
 
 
 def read_brief(run: Run, steps: Sequence[int] | None = None) -> Rows:
-    """The same with lanes, names, steps and times alone, which is read several times faster."""
-    table = read_table(run, BRIEF) if steps is None else _timed(run.rows_of_steps("spans", steps))
+    """The same without samples, queues and causes, which is read many times faster."""
+    table = _timed(run.coded("spans", BRIEF) if steps is None else run.rows_of_steps("spans", steps))
     return brief_of(table, start_order(table))
 
 
-def read_table(run: Run, columns: Sequence[str] = COLUMNS) -> pa.Table:
+def read_table(run: Run) -> pa.Table:
     """All spans of a run that have times and count, in the order they were recorded."""
-    return _timed(run.drop_abandoned(run.table("spans", columns, as_arrow=True)))
+    return _timed(run.drop_abandoned(run.table("spans", COLUMNS, as_arrow=True)))
 
 
 def _timed(table: pa.Table) -> pa.Table:
@@ -133,6 +133,8 @@ def brief_of(table: pa.Table, order: Ints) -> Rows:
     """Spans in an order, without what they worked on and what they waited for."""
     lane, lanes = _codes(table["lane"], NO_LANE)
     name, names = _codes(table["name"], "")
+    kind, kinds = _codes(table["kind"], "")
+    writer, writers = _codes(table["writer"], "")
     start = np.asarray(table["start_ns"])[order]
     none = np.broadcast_to(np.int64(NONE), len(order))
     return Rows(
@@ -141,13 +143,16 @@ def brief_of(table: pa.Table, order: Ints) -> Rows:
         lane=lane[order],
         name=name[order],
         step=_ints(table["step"])[order],
-        wait=np.asarray(pc.fill_null(pc.equal(table["kind"], "wait"), False))[order],
-        **dict.fromkeys(("sample", "version", "queued", "writer", "id"), none),
+        wait=np.array([word == "wait" for word in kinds] or [False])[kind[order]],
+        **dict.fromkeys(("sample", "queued"), none),
+        version=_ints(table["version"])[order],
+        writer=writer[order],
+        id=_ints(table["id"])[order],
         causes=np.broadcast_to(np.array(None, object), len(order)),
         lanes=lanes,
         names=names,
         samples=[],
-        writers=[],
+        writers=writers,
     )
 
 
@@ -160,11 +165,24 @@ def rows_of(table: pa.Table) -> Rows:
 def filled(table: pa.Table) -> Rows:
     """Spans with all that is known of them, in the order they come."""
     rows = brief_of(table, np.arange(len(table)))
-    rows.writer, rows.writers = _codes(table["writer"], "")
     rows.sample, rows.samples = _codes(table["sample"], None)
-    rows.version, rows.queued, rows.id = (_ints(table[name]) for name in ("version", "queued_ns", "id"))
+    rows.queued = _ints(table["queued_ns"])
     rows.causes = _texts(table["causes"])
     return rows
+
+
+def places(rows: Rows, wanted: Rows) -> Ints:
+    """Where spans are among `rows`, by their keys; -1 for those that are not, or have no id."""
+    found = np.full(len(wanted), NONE, np.int64)
+    for code, writer in enumerate(wanted.writers):
+        own = np.flatnonzero((wanted.writer == code) & (wanted.id != NONE))
+        if not len(own) or writer not in rows.writers:
+            continue
+        theirs = np.flatnonzero(rows.writer == rows.writers.index(writer))
+        theirs = theirs[np.argsort(rows.id[theirs], kind="stable")]
+        at = np.minimum(np.searchsorted(rows.id[theirs], wanted.id[own]), len(theirs) - 1)
+        found[own] = np.where(rows.id[theirs[at]] == wanted.id[own], theirs[at], NONE)
+    return found
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
@@ -181,6 +199,20 @@ def _codes(column: pa.ChunkedArray, default: str | None) -> tuple[Ints, list[str
     """Words as indices into the list of distinct words; -1 for none where there is no default."""
     if column.null_count == len(column) and default is None:
         return np.full(len(column), NONE, np.int64), []
-    filled = column if default is None else pc.fill_null(column, default)
-    encoded = filled.combine_chunks().dictionary_encode()
-    return np.asarray(pc.fill_null(encoded.indices, NONE)).astype(np.int64), encoded.dictionary.to_pylist()
+    is_coded = pa.types.is_dictionary(column.type)
+    encoded = column.unify_dictionaries().combine_chunks() if is_coded else column.combine_chunks().dictionary_encode()
+    codes = np.asarray(pc.fill_null(encoded.indices, NONE)).astype(np.int64)
+    words = encoded.dictionary.to_pylist()
+    if default is not None and encoded.null_count:
+        codes[codes == NONE] = words.index(default) if default in words else len(words)
+        words += [] if default in words else [default]
+    return _used(codes, words)
+
+
+def _used(codes: Ints, words: list[str]) -> tuple[Ints, list[str]]:
+    """The same without words that no row has: a dictionary may be of more rows than these."""
+    is_used = np.bincount(codes + 1, minlength=len(words) + 1)[1:] > 0
+    if is_used.all():
+        return codes, words
+    number = np.append(np.cumsum(is_used) - 1, NONE)
+    return number[codes], [word for word, used in zip(words, is_used.tolist(), strict=True) if used]

@@ -143,7 +143,7 @@ def _prompts(graph: Graph, own: list[int], window: Window) -> list[tuple[int, in
     found, at = [], window.start
     following = graph.after(own[-1])
     for i in [*own, *([] if following is None else [following])]:
-        queued = int(graph.rows.queued[graph.span[i]])
+        queued = graph.queued(i)
         if queued != NONE and graph.start[i] > at and queued > at:
             found.append((at, min(queued, graph.start[i], window.end), "prompts"))
         at = max(at, graph.end[i])

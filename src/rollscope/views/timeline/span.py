@@ -49,23 +49,22 @@ def key_of(run: Run, row: int) -> str:
     if row >= len(lanes.rows):
         says = f"no span {row} in this run, which has {len(lanes.rows)}; the picture may be older than the run"
         raise NotFound(says)
-    return lanes.full(np.array([row])).keys()[0]
+    return lanes.rows.only(np.array([row])).keys()[0]
 
 
 def _index(lanes: Lanes, key: str) -> int:
     writer, _, id = key.rpartition(":")
     if id.isdecimal() and int(id) < 2**63:
-        own = pc.and_(pc.equal(lanes.table["id"], int(id)), pc.equal(lanes.table["writer"], writer))
-        found = _places(lanes, own)
+        writers = [code for code, word in enumerate(lanes.rows.writers) if word == writer]
+        found = np.flatnonzero((lanes.rows.id == int(id)) & np.isin(lanes.rows.writer, writers))
         if len(found):
             return int(found[0])
     raise NotFound(f"no span {key[:80]!r} in this run. Its key is `writer:id` of the table spans")
 
 
-def _places(lanes: Lanes, which: pa.ChunkedArray) -> Ints:
-    """The rows, by start, of spans that are marked in the table."""
-    marked = np.asarray(pc.fill_null(which, False))
-    return np.flatnonzero(marked[lanes.order])
+def _places(which: pa.ChunkedArray) -> Ints:
+    """The numbers of spans that are marked in the table."""
+    return np.flatnonzero(np.asarray(pc.fill_null(which, False)))
 
 
 def _same_sample(rows: Rows, at: int) -> tuple[list[int], list[int]]:
@@ -113,11 +112,11 @@ def find(run: Run, text: str) -> list[dict[str, Any]]:
 def _of_samples(run: Run, lanes: Lanes, text: str) -> Ints:
     """The spans of a sample or of a group, else of the samples of a task."""
     sample = lanes.table["sample"]
-    own = _places(lanes, pc.or_(pc.equal(sample, text), pc.starts_with(sample, f"{text}.")))
+    own = _places(pc.or_(pc.equal(sample, text), pc.starts_with(sample, f"{text}.")))
     if len(own) or sample.null_count == len(sample) or not run.has("samples"):
         return own
     ids = run.samples(where="task = '" + text.replace("'", "''") + "'", columns=["id"], limit=10_000)["id"]
-    return _places(lanes, pc.is_in(sample, pa.array(ids.tolist(), sample.type)))
+    return _places(pc.is_in(sample, pa.array(ids.tolist(), sample.type)))
 
 
 def sums(run: Run, lo: int, hi: int) -> dict[str, Any]:

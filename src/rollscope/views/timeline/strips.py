@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rollscope.store.run import Run
 
 from .picture import Lanes, lanes_of
-from .rows import Ints
+from .rows import NONE, Ints
 
 MOST_POINTS = 600
 MOST_STRIPS = 64
@@ -56,8 +56,9 @@ def _units(lanes: Lanes, table: pa.Table) -> list[tuple[str, str, str, str]]:
 
 def _unit_of(lanes: Lanes, writer: str | None) -> str:
     """The first unit on the page among those whose spans a process recorded."""
-    own = np.asarray(pc.fill_null(pc.equal(lanes.table["writer"], writer or ""), False))[lanes.order]
-    tracks: Ints = lanes.track[own]
+    rows = lanes.rows
+    code = rows.writers.index(writer) if writer in rows.writers else NONE
+    tracks: Ints = lanes.track[rows.writer == code]
     return lanes.tracks[int(tracks.min())]["unit"] if len(tracks) else ""
 
 

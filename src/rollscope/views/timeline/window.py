@@ -99,7 +99,7 @@ def window(rows: Rows, step: int, batches: Batches, steps: int = 1) -> Window:
 
 def _last_segment(graph: Graph, step: int, end: int) -> int:
     mine = [i for i in range(len(graph)) if graph.on_trainer(i) and graph.end[i] == end]
-    own = [i for i in mine if graph.rows.step[graph.span[i]] == step]
+    own = [i for i in mine if graph.step(i) == step]
     return max(own or mine, key=lambda i: (graph.end[i] > graph.start[i], not graph.wait[i], -graph.track[i]))
 
 
