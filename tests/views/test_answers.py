@@ -120,3 +120,13 @@ def test_whether_an_engine_more_helps_is_always_said() -> None:
     found = [Lever(f"change {i}", 9 - i, 0.5) for i in range(6)] + [Lever(ONE_MORE, 0, 0)]
     assert [one.change for one in best(found, 5)] == [*(f"change {i}" for i in range(4)), ONE_MORE]
     assert best(found[:3], 5) == found[:3]
+
+
+def test_a_wait_that_is_cut_by_another_and_never_joined_still_ends_with_its_cause() -> None:
+    spans = [span("update", "trainer/0", 0, 1, step=0), span("generate", "inference/0", 1, 3)]
+    spans += [
+        span("wait_data", "trainer/0", 1, 3, kind="wait", causes=[2]),
+        span("wait", "trainer/0", 3, 3, kind="wait"),
+    ]
+    assert played(recorded(spans)) == 3 * S
+    assert saves(recorded(spans), Change("", scaled(0.5, {"generate"}))) == S

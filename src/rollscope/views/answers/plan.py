@@ -31,7 +31,7 @@ class Node:
     lag: int = 0  # from the last cause to its start
     answers: list[int] = field(default_factory=list)  # tracks that wait for it as a part of their batch
     needs: int | None = None  # a wait: answers for its track that must be there, from the beginning on
-    awaits: list[int] = field(default_factory=list)  # a wait: segments that must have ended
+    awaits: list[int] = field(default_factory=list)  # a wait: the segment that must have ended, if no count is needed
     delay: int = 0  # a wait: from what ended it to its end
 
     def all_causes(self) -> list[Cause]:
@@ -91,6 +91,7 @@ def _add_waits(graph: Graph, nodes: dict[int, Node], place: dict[int, int]) -> N
         joins = bool(members) and graph.joins(i)
         if joins or any(graph.end[m] > graph.start[i] for m in members):  # others wait for the next of them
             nodes[i].needs = needed[graph.track[i]] + len(members)
+            nodes[i].awaits = [max(members, key=lambda m: graph.end[m])]
         elif (other := graph.awaited(i, graph.start[i], graph.end[i])) is not None and other[1] in place:
             nodes[i].awaits = [other[1]]
         if joins:
@@ -107,9 +108,11 @@ def _add_delays(graph: Graph, nodes: dict[int, Node]) -> None:
         for track in nodes[i].answers:
             answers[track].append(graph.end[i])
     for i, node in nodes.items():
-        if node.needs is not None or node.awaits:
+        if node.needs is not None and node.needs > len(answers[graph.track[i]]):
+            node.needs = None  # no later wait joins this batch: it is this wait's own
+        if node.awaits:
             node.work = 0
-            ready = answers[graph.track[i]][node.needs - 1] if node.needs is not None else graph.end[node.awaits[0]]
+            ready = graph.end[node.awaits[0]] if node.needs is None else answers[graph.track[i]][node.needs - 1]
             node.delay = graph.end[i] - max(graph.start[i], ready)
 
 

@@ -97,8 +97,11 @@ class _Play:
         """Begin a wait."""
         node, track = self.nodes[i], self.tracks[i]
         self.started[i] = now
-        if node.needs is not None and self.count[track] < node.needs:
-            heapq.heappush(self.waiting[track], (node.needs, i))
+        if node.needs is not None:
+            if self.count[track] < node.needs:
+                heapq.heappush(self.waiting[track], (node.needs, i))
+            else:
+                self._end_wait(i, now)
         elif node.awaits and node.awaits[0] not in self.ended:
             self.listening[node.awaits[0]].append(i)
         else:

@@ -94,12 +94,13 @@ def _bound_by_updates(rows: Rows, unit: Ints, trainer: Mask, low: Floats) -> Non
 
 
 def _bound_by_batches(rows: Rows, unit: Ints, trainer: Mask, high: Floats) -> None:
-    """What the trainer works on has ended before."""
+    """What the trainer works on has ended before; what it waits for, before the wait ends."""
     effects = [i for i in np.flatnonzero(trainer).tolist() if rows.causes[i] is not None]
     if not effects:
         return
     keys = {key: i for i, key in enumerate(rows.keys())}
+    moment = np.where(rows.wait, rows.end, rows.start)
     for i in effects:
         for at in (keys[cause] for cause in rows.causes_of(i) if cause in keys):
             if not trainer[at]:
-                high[unit[at]] = min(high[unit[at]], float(rows.start[i] - rows.end[at]))
+                high[unit[at]] = min(high[unit[at]], float(moment[i] - rows.end[at]))
