@@ -20,8 +20,12 @@ Way = tuple[bool, int]  # are engines chosen anew, and steps of work ahead
 @dataclass(slots=True)
 class Links:
     missing: dict[int, int] = field(default_factory=dict)  # segment -> causes that have not happened
-    after: tuple[Heard, Heard] = field(default_factory=lambda: (defaultdict(list), defaultdict(list)))
+    after: tuple[Heard, Heard] = field(default_factory=lambda: (_nobody(), _nobody()))
     free: list[tuple[int, int]] = field(default_factory=list)  # segments without a cause, and when they may begin
+
+
+def _nobody() -> Heard:
+    return defaultdict(list)
 
 
 def links(plan: Plan, chooses: bool, ahead: int) -> Links:
