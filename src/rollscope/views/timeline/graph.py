@@ -21,6 +21,7 @@ import numpy as np
 from .phases import Phase, phase
 from .rows import NONE, Rows
 from .segments import segments
+from .slots import Slots
 
 Point = tuple[int, int]  # when, and the segment that is there; the end of it, or a moment in it
 SHORT_NS = 1_000_000  # a gap that needs no explanation
@@ -39,6 +40,7 @@ class Graph:
     def __init__(self, rows: Rows, batches: Batches) -> None:
         detail = rows.is_detail()
         self.detail = rows.only(detail)
+        self.slots = Slots(self.detail)
         self.rows = rows = rows.only(~detail)
         self.batches = batches
         found = segments(rows)
@@ -280,35 +282,9 @@ class Graph:
         first = member
         while self.queued(first) == NONE and (before := self.before(first)) is not None:
             first = before[1]
-        lo, hi, unit = self.start[first], self.end[member], self.unit(member)
-        ends: dict[int, int] = {}
-        for x in range(self._detail_from(lo), int(np.searchsorted(self.detail.start, hi, "right"))):
-            if self.detail.start[x] >= lo and self._detail_units[self.detail.lane[x]] == unit:
-                ends[int(self.detail.sample[x])] = int(self.detail.end[x])
-        return list(ends.values()) or [hi]
+        lo, hi = self.start[first], self.end[member]
+        return self.slots.ends(self.unit(member), lo, hi) or [hi]
 
     def sample_within(self, i: int, lo: int, hi: int) -> tuple[str, str] | None:
         """Lane and sample of the slot that worked longest, within a segment of its unit."""
-        detail, unit = self.detail, self.unit(i)
-        if not len(detail):
-            return None
-        last = int(np.searchsorted(detail.start, hi, "right"))
-        units = self._detail_units
-        within = [x for x in range(self._detail_from(lo), last) if detail.end[x] > lo and units[detail.lane[x]] == unit]
-        if not within:
-            return None
-        best = max(within, key=lambda x: (min(int(detail.end[x]), hi), -int(detail.start[x])))
-        code = int(detail.sample[best])
-        return detail.lanes[detail.lane[best]], "" if code == NONE else detail.samples[code]
-
-    def _detail_from(self, lo: int) -> int:
-        longest = self._longest_detail
-        return int(np.searchsorted(self.detail.start, lo - longest, "left"))
-
-    @cached_property
-    def _longest_detail(self) -> int:
-        return int((self.detail.end - self.detail.start).max(initial=0))
-
-    @cached_property
-    def _detail_units(self) -> list[str]:
-        return self.detail.units()
+        return self.slots.longest(self.unit(i), lo, hi)
