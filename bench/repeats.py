@@ -34,11 +34,16 @@ def table(seed: int) -> dict[str, Any]:
 
 def scores(folder: Path, seeds: int = SEEDS) -> NDArray[np.float64]:
     """The accuracy of every repeat after the last step: seeds by tasks by repeats."""
-    kept = folder / "scores.npz"
-    if not kept.exists():
+    return np.stack([kept(folder, seed) for seed in range(seeds)]).astype(np.float64)
+
+
+def kept(folder: Path, seed: int) -> NDArray[np.uint8]:
+    """The scores of one seed: tasks by repeats. Trained if they are not there yet."""
+    file = folder / f"seed-{seed}.npy"
+    if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(kept, scores=np.stack([trained(folder / "runs", seed) for seed in range(seeds)]))
-    found: NDArray[np.float64] = np.load(kept)["scores"].astype(np.float64)
+        np.save(file, trained(folder / "runs", seed))
+    found: NDArray[np.uint8] = np.load(file)
     return found
 
 

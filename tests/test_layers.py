@@ -121,7 +121,9 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "front": {"security"},
         "questions": {"library"},
         "listing": {"doctor", "library"},
-        "routes": {"questions", "listing", "deps", "doctor", "library", "packed", "reply", "shapes", "watcher"},
+        "routes": {
+            *("questions", "listing", "deps", "doctor", "library", "packed", "recent", "reply", "shapes", "watcher"),
+        },
     },
     "sources": {"files": set(), "sandbox": set(), "intake": {"files", "sandbox"}},
 }

@@ -15,6 +15,8 @@ QUESTIONS = {
     "a series": ("run.series('loss')", ("pandas", "duckdb")),
     "a series in buckets": ("run.series('loss', points=2)", ("pandas", "duckdb")),
     "many series": ("run.buckets(['loss', 'other'], 0, 9, 3)", ("pandas", "duckdb")),
+    "steps with their clocks": ("run.steps()", ("pandas", "duckdb")),
+    "a table without rows": ("run.table('evals')", ("pandas", "duckdb")),
     "statistics of samples": ("step_statistics(run)", ("pandas", "duckdb", "pyarrow.parquet", "pyarrow.compute")),
 }
 

@@ -43,6 +43,8 @@ def evals_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with rs.init(id="a", dir=folder, host=False) as run:
         for step in (0, 100, 200, 300):
             run.log({"reward/mean": step / 300}, step=step)
+            trained = {"prompt": "Question 7: <b>apples</b>", "completion": "18", "reward": 1.0, "group_id": "g"}
+            run.log_samples(step=step, samples=[{"id": f"train-{step}", **trained}])
             run.log_eval("gsm8k", [*rows_at(step), {"task": "gone", "repeat": 0, "failed": True}], step=step)
         run.log_eval("once", rows_at(0), step=0)
     served = Served(folder)
@@ -62,15 +64,18 @@ def test_did_checkpoint_300_lose_what_200_could_do_and_show_me_one(evals_site: s
     assert "Step 200" in left and "so 18." in left and "Step 300" in right and "so 21." in right
     assert "Question 7: <b>apples</b>" in tab.inner_text(".task-prompt"), "text of a run is only text"
     assert "open=task:0007" in tab.url
+    until(tab, "document.querySelector('.read.trained-on a') !== null")
+    tab.click(".read.trained-on a")
+    until(tab, "location.pathname.endsWith('/rollouts') && location.search.includes('sample=train-0')")
 
 
 def test_the_matrix_is_one_canvas_whose_rows_are_also_text(evals_site: str, tab: Any) -> None:
     tab.goto(evals_site + "r/a/evals?range=200-300")
     tab.wait_for_selector(".matrix canvas.ink[data-rows]")
     row = "[...document.querySelectorAll('.matrix [role=option]')].find((o) => o.textContent.includes('0007'))"
-    until(tab, f"{row} !== undefined")
+    until(tab, f"{row}?.textContent.includes('trained on')")
     said = " ".join(tab.evaluate(f"{row}.textContent").split())
-    assert said == "0007 Question 7: <b>apples</b>: step 200: 1, step 300: 0, change \u22121.00"
+    assert said == "0007 Question 7: <b>apples</b>: step 200: 1, step 300: 0, change \u22121.00, trained on"
     tab.evaluate("document.querySelector('.matrix').scrollTop = 240")
     until(tab, "document.querySelector('.matrix canvas').dataset.rows.startsWith('10-')")
     until(tab, "document.querySelector('.matrix [role=option]').dataset.row === '10'")

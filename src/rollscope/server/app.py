@@ -24,7 +24,7 @@ from rollscope.server.listing.run_rows import RunRows
 from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
-from rollscope.server.routes.project import compare, deleted, glossary, live, log, runs
+from rollscope.server.routes.project import compare, curves, deleted, glossary, live, log, runs
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
 from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets, viewer
 from rollscope.server.routes.tables import export, sql
@@ -42,7 +42,7 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, log, evals, compare, stop, deleted, csv, output, environment),
+    *(search, export, media, glossary, sql, live, log, evals, compare, curves, stop, deleted, csv, output, environment),
     *(sets, viewer),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rollscope.errors import RollscopeError
 
-from .units import Floats
+from .units import Floats, Ints
 
 DRAWS = 2_000
 CURVE_DRAWS = 400  # for a band around a curve
@@ -63,18 +64,34 @@ def centre(values: Floats, robust: bool = False) -> Floats:
 
 def drawn_centres(values: Floats, robust: bool = False, draws: int = CURVE_DRAWS, seed: int = SEED) -> Floats:
     """Draws x points: the centre of curves, with the runs of a group drawn anew each time."""
-    random = np.random.default_rng([seed, len(values)])
-    picks = random.integers(0, len(values), (draws, len(values)))
     if not robust:
-        counts = np.stack([np.bincount(pick, minlength=len(values)) for pick in picks])
-        return np.asarray(counts @ values / len(values), np.float64)
-    return np.stack([centre(values[pick], True) for pick in picks])
+        return np.asarray(_weights(seed, len(values), draws) @ values, np.float64)
+    drawn, cut = values[_picks(seed, len(values), draws)], int(0.25 * len(values))
+    return np.asarray(np.sort(drawn, axis=1)[:, cut : len(values) - cut].mean(axis=1), np.float64)
+
+
+def _picks(seed: int, runs: int, draws: int) -> Ints:
+    """Draws x runs: which runs a draw has."""
+    return np.random.default_rng([seed, runs]).integers(0, runs, (draws, runs))
+
+
+@lru_cache(maxsize=64)
+def _weights(seed: int, runs: int, draws: int) -> Floats:
+    """Draws x runs: the weight of each run in the mean of a draw. The same for every metric."""
+    counts = [np.bincount(pick, minlength=runs) for pick in _picks(seed, runs, draws)]
+    return np.stack(counts) / runs
 
 
 def band(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """The ends of a bootstrap's interval at each point."""
-    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-    return low, high
+    """The ends of a bootstrap's interval at each point: quantiles, between draws by a line."""
+    ordered = np.sort(draws, axis=0)  # half the time of np.quantile
+    return _quantile(ordered, 0.5 - level / 2), _quantile(ordered, 0.5 + level / 2)
+
+
+def _quantile(ordered: Floats, share: float) -> Floats:
+    at = share * (len(ordered) - 1)
+    first = min(int(at), len(ordered) - 2)
+    return np.asarray(ordered[first] + (at - first) * (ordered[first + 1] - ordered[first]), np.float64)
 
 
 def improvement(a: ArrayLike, b: ArrayLike) -> float:

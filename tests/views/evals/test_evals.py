@@ -309,7 +309,8 @@ def test_a_run_lists_its_evaluations(tmp_path: Path, capsys: Any) -> None:
 )
 def test_a_prompt_is_found_among_those_of_training(text: str, kind: str) -> None:
     known = Prompts(["Mara picks 48 apples and gives 6 to her neighbour. How many are left?", "What is 2 + 2?"])
-    assert known.kind(text) == kind
+    found = known.find(text)
+    assert (found.kind if found else "") == kind
 
 
 def test_tasks_whose_prompts_were_trained_on_are_named(tmp_path: Path) -> None:
@@ -326,3 +327,4 @@ def test_tasks_whose_prompts_were_trained_on_are_named(tmp_path: Path) -> None:
     reader = rs.open(tmp_path).run("a")
     found = overlap(reader, sets(reader)["math"])
     assert (found.exact, found.near, found.prompts) == (("seen",), (), 4)
+    assert {task: (one.sample, one.step) for task, one in found.samples.items()} == {"seen": ("0.2", 0)}

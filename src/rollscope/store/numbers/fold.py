@@ -18,7 +18,7 @@ KEY = "\x1f"  # no column of a table has this name, and no id contains it
 def join(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """Concatenate tables under one schema; columns that a table lacks are null."""
     if not parts:
-        return schema.empty_table()
+        return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)  # empty_table imports pandas
     return pa.concat_tables([_conformed(part, schema) for part in parts])
 
 

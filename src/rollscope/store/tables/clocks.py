@@ -19,17 +19,26 @@ READINGS = ("explore_step", "env_steps", "tokens", "samples", "epoch", "policy_v
 
 
 def steps(folder: Folder) -> dict[str, NDArray[Any]]:
-    """One row per step: over all writers the first time, the last end, the highest reading."""
+    """One row per step: over all writers the first time, the last end, the highest reading.
+
+    Arrow's own grouping would import pandas, where it is installed.
+    """
     rows = tables.alive(folder, fold.join(folder.tables("steps"), arrow.schema(arrow.fields("steps"))))
     rows = rows.filter(rows["step"].is_valid())
-    highest = [(name, "max") for name in (*INTEGERS, *READINGS)]
-    grouped = rows.group_by("step").aggregate([("time_ns", "min"), *highest])
-    names = [name.removesuffix("_min").removesuffix("_max") for name in grouped.column_names]
-    grouped = grouped.rename_columns(names).sort_by("step")
-    return {
-        name: _floats(grouped[name]) if name in READINGS else np.asarray(grouped[name].fill_null(-1)) for name in names
-    }
+    step, of = np.unique(arrow.numbers(rows["step"]), return_inverse=True)
+    found = {"step": step, "time_ns": -_highest(rows["time_ns"], of, len(step), -1, np.int64(1))}
+    found |= {name: _highest(rows[name], of, len(step), 1, np.int64(-1)) for name in INTEGERS}
+    return found | {name: _highest(rows[name], of, len(step), 1, np.float64(np.nan)) for name in READINGS}
 
 
-def _floats(column: pa.ChunkedArray) -> NDArray[Any]:
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+def _highest(
+    column: pa.ChunkedArray, of: NDArray[Any], steps: int, sign: int, nothing: np.int64 | np.float64
+) -> NDArray[Any]:
+    """The highest value of each step, of numbers times `sign`; `nothing` where all are null."""
+    given = ~arrow.missing(column)
+    numbers = sign * arrow.numbers(column)[given].astype(nothing.dtype)
+    order = np.lexsort((numbers, of[given]))  # NaN, which is no reading, comes after all numbers
+    order = order[~np.isnan(numbers[order])]
+    out = np.full(steps, nothing)
+    out[of[given][order]] = numbers[order]  # of equal steps the last assignment stays
+    return out

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 SHORT = 0.9  # a run that reached less than this part of its group's longest is not counted
 TAIL = 0.05  # the end of a curve, and at least ENOUGH of its points
 ENOUGH = 3
+POINTS = 200  # of a chart, and of the curves in which a parting is looked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,20 +26,30 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
+class Trained:
+    """The first sample of training that was read with a prompt."""
+
+    sample: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overlap:
     """Tasks that training has seen, and how many prompts of training were read."""
 
     exact: tuple[str, ...]
     near: tuple[str, ...]
     prompts: int
+    samples: Mapping[str, Trained]  # task that was seen -> a sample of training with its prompt
 
 
 def overlap(run: Run, evals: EvalSet) -> Overlap:
     """The tasks of a set whose prompt is among those of training. A task without a text is not."""
     trained, held = trained_prompts(run), eval_prompts(run, evals)
-    kinds = {task: kind for task, text in held.items() if (kind := trained.kind(text))}
-    exact, near = (tuple(task for task, kind in kinds.items() if kind == wanted) for wanted in ("exact", "near"))
-    return Overlap(exact, near, len(trained.texts))
+    found = {task: one for task, text in held.items() if (one := trained.find(text)) is not None}
+    exact, near = (tuple(task for task, one in found.items() if one.kind == kind) for kind in ("exact", "near"))
+    first = trained_samples(run)
+    return Overlap(exact, near, len(trained.texts), {task: first[one.text] for task, one in found.items()})
 
 
 def eval_prompts(run: Run, evals: EvalSet) -> dict[str, str]:
@@ -50,6 +60,14 @@ def eval_prompts(run: Run, evals: EvalSet) -> dict[str, str]:
     rows = run.samples(ids=list(sample_of.values()), columns=["id", "prompt"])
     texts = {str(id): prompt for id, prompt in zip(rows["id"], rows["prompt"], strict=True) if prompt}
     return {task: str(texts[id]) for task, id in sample_of.items() if id in texts}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A prompt that a text was found by."""
+
+    kind: str  # exact or near
+    text: str  # of the prompt, in plain form
 
 
 class Prompts:
@@ -64,14 +82,15 @@ class Prompts:
             for shingle in shingles:
                 self._where.setdefault(shingle, []).append(number)
 
-    def kind(self, text: str) -> str:
-        """`exact`, `near`, or nothing."""
+    def find(self, text: str) -> Match | None:
+        """The prompt that is the same, or else nearly the same; None if there is none."""
         plain = _plain(text)
         if plain in self._known:
-            return "exact"
+            return Match("exact", plain)
         mine = _shingles(plain)
         shared = Counter(at for shingle in mine for at in self._rare(shingle))
-        return "near" if any(self._is_near(plain, mine, at) for at, _ in shared.most_common(20)) else ""
+        near = (at for at, _ in shared.most_common(20) if self._is_near(plain, mine, at))
+        return next((Match("near", self.texts[at]) for at in near), None)
 
     def _rare(self, shingle: int) -> list[int]:
         found = self._where.get(shingle, [])
@@ -85,15 +104,25 @@ class Prompts:
 
 def trained_prompts(run: Run) -> Prompts:
     """The prompts of training, of as many steps as can be read at once."""
-    return run.remember("trained prompts", lambda: Prompts(_trained(run, run.count_by_step("samples"))))
+    return run.remember("trained prompts", lambda: Prompts(trained_samples(run)))
 
 
-def _trained(run: Run, counts: Mapping[int, int]) -> list[str]:
+def trained_samples(run: Run) -> dict[str, Trained]:
+    """Prompt of training, in plain form -> the first sample with it."""
+    return run.remember("trained samples", lambda: _trained(run, run.count_by_step("samples")))
+
+
+def _trained(run: Run, counts: Mapping[int, int]) -> dict[str, Trained]:
     steps = sorted(counts)
     stride = max(1, -(-sum(counts.values()) // MOST_ROWS))
-    rows = run.samples_of_steps(("split", "prompt"), steps[::stride])
+    rows = run.samples_of_steps(("id", "step", "split", "prompt"), steps[::stride])
     held = np.asarray(pc.fill_null(pc.equal(rows["split"], "eval"), False), bool)
-    return [str(p) for p, is_held in zip(rows["prompt"].to_pylist(), held, strict=True) if p and not is_held]
+    columns = (rows[name].to_pylist() for name in ("id", "step", "prompt"))
+    found: dict[str, Trained] = {}
+    for id, step, prompt, is_held in zip(*columns, held, strict=True):
+        if prompt and not is_held:
+            found.setdefault(_plain(str(prompt)), Trained(str(id), int(step)))
+    return found
 
 
 def _plain(text: str) -> str:

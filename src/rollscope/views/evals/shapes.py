@@ -71,12 +71,20 @@ class RepeatShape(TypedDict):
     sample: str | None
 
 
+class TrainedShape(TypedDict):
+    """A sample of training with the prompt of a task."""
+
+    sample: str
+    step: int
+
+
 class OverlapShape(TypedDict):
     """Tasks that training has seen, and how many prompts of training were read."""
 
     exact: list[str]
     near: list[str]
     prompts: int
+    samples: dict[str, TrainedShape]  # of each of these tasks
 
 
 class TaskShape(TypedDict):

@@ -8,7 +8,7 @@ import { extent, isConstant } from "../base/chart/scale.js";
 import { labels, linear } from "../base/chart/ticks.js";
 import { slotOf } from "./theme-colors.js";
 import { theme } from "../prefs.js";
-import { findings, lastStep, runs, tape, toAxis, view } from "../state.js";
+import { baseline, findings, lastStep, runs, tape, toAxis, view } from "../state.js";
 import { exact, shown, window_ } from "../wire/series.js";
 
 /** @typedef {import("../base/chart/points.js").Series} Series */
@@ -34,7 +34,8 @@ import { exact, shown, window_ } from "../wire/series.js";
  *   unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean,
  *   points?: boolean, still?: boolean, plain?: boolean, open?: string}} Spec */
 /** `at` is the place of the series in the chart.
- * @typedef {{at: number, name: string, color: string, value: number | null}} Row */
+ * @typedef {{at: number, name: string, color: string, value: number | null,
+ *   delta: number | null}} Row `delta` is the difference to the baseline's value */
 /** The part of a read-out that does not depend on the cursor. `sentence` is for screen readers.
  * @typedef {{nan: number, inf: number, empty: boolean, sentence: Sentence | null}} Facts */
 /** @typedef {{last: number | null, low: number, high: number, step: number}} Sentence */
@@ -182,16 +183,20 @@ export const lastValues = (answers) =>
 
 /** The series of a chart with their values at the cursor, highest first, at most eight.
  * @param {Model} model @param {(number | null)[]} values @param {number} [most] @returns {Row[]} */
-export const rowsAt = (model, values, most = MOST_ROWS) =>
-  model.series
+export function rowsAt(model, values, most = MOST_ROWS) {
+  const from = model.series.length < 2 ? -1 : model.series.findIndex((s) => s.run === baseline.value);
+  const held = values[from] ?? null;
+  return model.series
     .map((s, i) => ({
       at: i,
       name: model.styles[i]?.label ?? s.run,
       color: model.styles[i]?.color ?? "",
       value: values[i] ?? null,
+      delta: i === from || held === null || values[i] == null ? null : /** @type {number} */ (values[i]) - held,
     }))
     .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
     .slice(0, most);
+}
 
 /** Right values `from` lie where left values `to` lie.
  * @typedef {{from: [number, number], to: [number, number]}} SecondAxis */

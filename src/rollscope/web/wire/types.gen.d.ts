@@ -421,6 +421,7 @@ export interface OverlapShape {
   exact: string[];
   near: string[];
   prompts: number;
+  samples: Record<string, TrainedShape>;
 }
 
 export interface OverviewShape {
@@ -792,6 +793,12 @@ export interface ToolRow {
   p95: number | "NaN" | "Infinity" | "-Infinity" | null;
 }
 
+/** A sample of training with the prompt of a task. */
+export interface TrainedShape {
+  sample: string;
+  step: number;
+}
+
 /** Entries to take back. */
 export interface Undo {
   ids: string[];
@@ -933,7 +940,7 @@ export interface rollscope__server__routes__metrics__series__Ask {
 }
 
 /** Groups of runs, metrics by our names, and the axis. */
-export interface rollscope__server__routes__project__compare__Ask {
+export interface rollscope__server__routes__project__curves__Ask {
   groups: string[][];
   names: string[];
   x?: "step" | "time" | "relative" | "tokens" | "samples" | "gpu";

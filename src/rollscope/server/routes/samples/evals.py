@@ -95,7 +95,9 @@ def trained_on(library: Lib, run: RunId, name: Name) -> Response:
     with library.reading(run) as reader:
         evals = _scores(reader, name, "").set
         found = reader.remember(f"overlap {name}", lambda: overlap(reader, evals))
-    return json_reply({"exact": list(found.exact), "near": list(found.near), "prompts": found.prompts})
+    samples = {task: {"sample": one.sample, "step": one.step} for task, one in found.samples.items()}
+    lists = {"exact": list(found.exact), "near": list(found.near)}
+    return json_reply({**lists, "prompts": found.prompts, "samples": samples})
 
 
 @router.get("/runs/{run}/evals/task", response_model=TaskShape)

@@ -150,6 +150,10 @@ export function worded(v, unit = "") {
   return shown.unit ? `${shown.text} ${shown.unit}` : shown.text;
 }
 
+/** A difference with its sign; nothing where there is none.
+ * @param {number | null} v @param {string} [unit] */
+export const difference = (v, unit = "") => (v === null ? "" : `${v < 0 ? "\u2212" : "+"}${worded(Math.abs(v), unit)}`);
+
 /** A count and its noun: 1 step, 2 steps.
  * @param {number} n @param {string} word @param {string} [many] */
 export const plural = (n, word, many = `${word}s`) => `${count(n)} ${n === 1 ? word : many}`;

@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useComputed } from "@preact/signals";
-import { count, plural, value, worded } from "../../base/text/format.js";
+import { count, difference, plural, value, worded } from "../../base/text/format.js";
 import { fullTitle, title as titleOf } from "../../base/text/metric-names.js";
 import { Plot } from "../../charts/plot.js";
 import { pins } from "../../prefs.js";
@@ -229,11 +229,13 @@ function list(tip, r, unit) {
   while (tip.children.length > r.rows.length) tip.lastChild?.remove();
   while (tip.children.length < r.rows.length) tip.append(tipRow());
   r.rows.forEach((row, i) => {
-    const [swatch, name, text] = /** @type {HTMLElement[]} */ ([.../** @type {Element} */ (tip.children[i]).children]);
-    if (!swatch || !name || !text) return;
+    const line = /** @type {Element} */ (tip.children[i]);
+    const [swatch, name, text, delta] = /** @type {HTMLElement[]} */ ([...line.children]);
+    if (!swatch || !name || !text || !delta) return;
     swatch.style.setProperty("--c", row.color);
     say(name, row.name);
     say(text, worded(row.value, unit));
+    say(delta, difference(row.delta, unit));
   });
 }
 
@@ -243,8 +245,9 @@ function tipRow() {
     document.createElement("i"),
     document.createElement("span"),
   ];
-  [swatch.className, name.className] = ["swatch", "cut"];
-  line.append(swatch, name, document.createElement("b"));
+  const delta = document.createElement("em");
+  [swatch.className, name.className, delta.className] = ["swatch", "cut", "n ink3"];
+  line.append(swatch, name, document.createElement("b"), delta);
   return line;
 }
 

@@ -1,7 +1,7 @@
 /** The legend of a chart with more than four runs: swatch, name, value, the highest first. A line
  * is lit while one points at its name. */
 
-import { worded } from "../../base/text/format.js";
+import { difference, worded } from "../../base/text/format.js";
 
 /** @typedef {import("../../charts/model.js").Row} Row */
 
@@ -18,7 +18,7 @@ export function writeLegend(host, rows, unit, light) {
     if (!swatch || !name || !value) return;
     swatch.style.setProperty("--c", row.color);
     if (name.textContent !== row.name) [name.textContent, item.title] = [row.name, row.name];
-    const text = worded(row.value, unit);
+    const text = [worded(row.value, unit), difference(row.delta, unit)].filter(Boolean).join(", ");
     if (value.textContent !== text) value.textContent = text;
     item.onpointerenter = () => light(row.at);
     item.onpointerleave = () => light(-1);

@@ -39,7 +39,7 @@ export function TaskDetails({ id, title }) {
           `
         : null
     }
-    ${h(Prompt, { repeats: task.repeats })} ${h(Strip, { task, steps, before, after })}
+    ${h(Prompt, { repeats: task.repeats })} ${h(Seen, { id, set, path })} ${h(Strip, { task, steps, before, after })}
     <div class="two-answers">${h(Answers, { task, before, after, key: `${id} ${before} ${after}` })}</div>
     ${h(OneStep, { task, steps, pair: [before, after], key: `${id} ${view.value.step}` })}
   `;
@@ -65,6 +65,28 @@ function Prompt({ repeats }) {
             `
       }
     </section>
+  `;
+}
+
+/** Whether training has seen the task's prompt, and where.
+ * @param {{id: string, set: string, path: string}} props */
+function Seen({ id, set, path }) {
+  const [answer] = useAnswer(`${path}/overlap?set=${part(set)}`);
+  const overlap = /** @type {import("../../wire/types.gen").OverlapShape | null} */ (answer);
+  if (!overlap?.prompts) return null;
+  const first = overlap.samples[id];
+  if (!first)
+    return html`
+      <p class="read ink3">Not among the ${plural(overlap.prompts, "training prompt")}.</p>
+    `;
+  const how = overlap.exact.includes(id) ? "word for word" : "nearly";
+  return html`
+    <p class="read trained-on">
+      Training has seen this prompt, ${how}: ${" "}
+      <a href=${href({ page: "rollouts", step: first.step, sample: first.sample, open: "", range: null })}>
+        a sample of step ${count(first.step)}
+      </a>
+    </p>
   `;
 }
 
