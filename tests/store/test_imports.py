@@ -16,7 +16,7 @@ QUESTIONS = {
     "a series in buckets": ("run.series('loss', points=2)", ("pandas", "duckdb")),
     "many series": ("run.buckets(['loss', 'other'], 0, 9, 3)", ("pandas", "duckdb")),
     "steps with their clocks": ("run.steps()", ("pandas", "duckdb")),
-    "a table without rows": ("run.table('evals')", ("pandas", "duckdb")),
+    "a table without rows": ("run.table('evals', as_arrow=True)", ("pandas", "duckdb")),
     "statistics of samples": ("step_statistics(run)", ("pandas", "duckdb", "pyarrow.parquet", "pyarrow.compute")),
 }
 

@@ -8,7 +8,7 @@ import { Frame, ready } from "./parts/frame/frame.js";
 import { h } from "./parts/html.js";
 import { closeOverlay, copyLink, openPalette, overlay, say } from "./parts/frame/overlay.js";
 import { changeDensity, switchTheme } from "./prefs.js";
-import { findings, go, lastStep, pageOf, run, runs, step, tape, view, visit } from "./state.js";
+import { findings, firstDrawing, go, lastStep, pageOf, run, runs, step, tape, view, visit } from "./state.js";
 import { ROOT } from "./wire/api.js";
 
 /** @param {number} by */
@@ -150,3 +150,6 @@ effect(() => {
 });
 
 ready().then(() => render(h(Frame, {}), /** @type {HTMLElement} */ (document.getElementById("app"))));
+
+// Several runs on the charts may be held against a baseline; it is looked for after the first ink.
+firstDrawing.promise.then(() => import("./charts/baseline.js"));

@@ -52,19 +52,6 @@ export const step = computed(() => view.value.step ?? lastStep.value);
 /** Findings of the run that are not hidden. */
 export const findings = computed(() => (tape.value?.findings ?? []).filter((f) => !f.hidden));
 
-/** The run that others of the project are held against, where charts show several; "": none. */
-export const baseline = signal("");
-effect(() => {
-  const { project } = run.value ?? {};
-  if (!view.value.runs.length || project === undefined) return;
-  import("./wire/project.js")
-    .then(async ({ entries, held, loadProject }) => {
-      if (!held.peek()) await loadProject();
-      baseline.value = String(entries("baseline")[project]?.value ?? "");
-    })
-    .catch(() => {}); // without a log of the project there is no baseline
-});
-
 /** The address of this view with changes. @param {Partial<View>} patch */
 export const href = (patch) => new URL(format({ ...view.value, ...patch }), ROOT).href;
 /** The address of a page of a run. @param {string} id @param {string} page */

@@ -8,8 +8,8 @@ import { extent, isConstant } from "../base/chart/scale.js";
 import { labels, linear } from "../base/chart/ticks.js";
 import { slotOf } from "./theme-colors.js";
 import { theme } from "../prefs.js";
-import { baseline, findings, lastStep, runs, tape, toAxis, view } from "../state.js";
-import { exact, shown, window_ } from "../wire/series.js";
+import { findings, lastStep, runs, tape, toAxis, view } from "../state.js";
+import { baseline, exact, shown, window_ } from "../wire/series.js";
 
 /** @typedef {import("../base/chart/points.js").Series} Series */
 /** @typedef {import("../wire/series.js").Answer} Answer */

@@ -19,6 +19,8 @@ export const window_ = signal({ x: "step", lo: null, hi: null, from: 0, points: 
 /** Runs on the charts; the run of the page is first.
  * @type {import("@preact/signals").Signal<string[]>} */
 export const shown = signal(/** @type {string[]} */ ([]));
+/** The run that the others on the charts are held against; "": none. */
+export const baseline = signal("");
 
 /** The metrics that cards want. `near` counts plots in view; their metrics are requested first.
  * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number,
