@@ -137,6 +137,22 @@ def test_an_evaluation_with_training_tasks_is_a_leak_and_one_without_is_none(tmp
 
 
 @pytest.mark.parametrize(
+    ("prompt", "leaks"),
+    [("sum 2 and  3, please", True), ("Sum 2 and 3, please, now", False)],
+    ids=["the same but for case and spaces", "nearly the same"],
+)
+def test_a_prompt_leaks_by_its_text_as_the_marks_on_evals_say(tmp_path: Path, prompt: str, leaks: bool) -> None:
+    with rs.init(name="run", dir=str(tmp_path), host=False) as run:
+        for step in range(6):
+            trained = {"task": "t", "prompt": "Sum 2 and 3, please", "reward": 1.0}
+            run.log_samples([{"id": f"{step}.{i}", **trained} for i in range(4)], step=step)
+            asked = {"task": "e", "scores": {"acc": 0.5}, "sample": {"prompt": prompt, "completion": "5"}}
+            run.log_eval("held-out", [asked], step=step)
+    found = {f.rule: f for f in diagnosis(rs.open(tmp_path).run(run.id)).findings}
+    assert ("eval-leak" in found) == leaks
+
+
+@pytest.mark.parametrize(
     ("name", "value", "speaks"),
     [
         ("length/truncated", 0.4, False),

@@ -74,7 +74,7 @@ class Prompts:
     """Prompts that can be asked whether a text is among them."""
 
     def __init__(self, prompts: Iterable[str]) -> None:
-        self.texts = list(dict.fromkeys(map(_plain, prompts)))
+        self.texts = list(dict.fromkeys(map(plain, prompts)))
         self._known = set(self.texts)
         self._shingles = [_shingles(text) for text in self.texts]
         self._where: dict[int, list[int]] = {}
@@ -84,22 +84,22 @@ class Prompts:
 
     def find(self, text: str) -> Match | None:
         """The prompt that is the same, or else nearly the same; None if there is none."""
-        plain = _plain(text)
-        if plain in self._known:
-            return Match("exact", plain)
-        mine = _shingles(plain)
+        words = plain(text)
+        if words in self._known:
+            return Match("exact", words)
+        mine = _shingles(words)
         shared = Counter(at for shingle in mine for at in self._rare(shingle))
-        near = (at for at, _ in shared.most_common(20) if self._is_near(plain, mine, at))
+        near = (at for at, _ in shared.most_common(20) if self._is_near(words, mine, at))
         return next((Match("near", self.texts[at]) for at in near), None)
 
     def _rare(self, shingle: int) -> list[int]:
         found = self._where.get(shingle, [])
         return found if len(found) <= COMMON else []
 
-    def _is_near(self, plain: str, mine: frozenset[int], at: int) -> bool:
+    def _is_near(self, words: str, mine: frozenset[int], at: int) -> bool:
         theirs = self._shingles[at]
         alike = len(mine & theirs) / max(1, len(mine | theirs))
-        return alike >= NEAR and sorted(NUMBER.findall(plain)) == sorted(NUMBER.findall(self.texts[at]))
+        return alike >= NEAR and sorted(NUMBER.findall(words)) == sorted(NUMBER.findall(self.texts[at]))
 
 
 def trained_prompts(run: Run) -> Prompts:
@@ -121,14 +121,15 @@ def _trained(run: Run, counts: Mapping[int, int]) -> dict[str, Trained]:
     found: dict[str, Trained] = {}
     for id, step, prompt, is_held in zip(*columns, held, strict=True):
         if prompt and not is_held:
-            found.setdefault(_plain(str(prompt)), Trained(str(id), int(step)))
+            found.setdefault(plain(str(prompt)), Trained(str(id), int(step)))
     return found
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """The text without case, and with single spaces: texts that are equal so are the same."""
     return " ".join(text.casefold().split())
 
 
-def _shingles(plain: str) -> frozenset[int]:
-    words = WORD.findall(plain)
+def _shingles(text: str) -> frozenset[int]:
+    words = WORD.findall(text)
     return frozenset(hash(tuple(words[i : i + 3])) for i in range(max(1, len(words) - 2)))
