@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SEEDS, TASKS, REPEATS, STEPS = 16, 100, 8, 24
+SEEDS, TASKS, REPEATS, STEPS = 12, 100, 8, 24
 SET = "sorting-eval"
 
 

@@ -45,32 +45,17 @@ def test_which_of_five_changed_settings_mattered(math_site: str, tab: Any) -> No
     assert len(tab.query_selector_all(".factors tbody tr")) == 5
 
 
-SAY = """(value) => fetch("/api/project", {method: "POST", headers: {"content-type": "application/json"},
-  body: JSON.stringify({changes: [{kind: "baseline", name: "math", value}]})}).then((reply) => reply.ok)"""
-
-
-def test_a_chart_of_several_runs_says_the_difference_to_the_baseline(math_site: str, tab: Any) -> None:
-    tab.goto(math_site)
-    assert tab.evaluate(SAY, "base-0")
-    tab.goto(math_site + "r/hi-0/metrics?runs=base-0")
-    card = '[data-metric="policy/entropy"]'
-    tab.hover(f"{card} .u-over")
-    until(tab, f"document.querySelectorAll('{card} .tip em:not(:empty)').length === 1")
-    rows = {row.query_selector("span").inner_text(): row for row in tab.query_selector_all(f"{card} .tip div")}
-    assert rows["hi-0"].query_selector("em").inner_text()[0] in "+\u2212"
-    assert rows["base-0"].query_selector("em").text_content() == "", "the baseline has no difference to itself"
-    assert tab.evaluate(SAY, None)
-
-
 def test_on_gpu_time_one_is_told_what_is_missing(math_site: str, tab: Any) -> None:
     tab.goto(math_site + "r/base-0/compare?runs=hi-0")
     tab.wait_for_selector(".compare-card canvas")
-    tab.select_option('[aria-label="x axis"]', "gpu")
+    tab.select_option('.compare-choices [aria-label="x axis"]', "gpu")
     tab.wait_for_selector("text=6 of 6 runs do not say how many GPUs they had")
     assert tab.query_selector(".compare-card") is None and "x=gpu" in tab.url
+    tab.evaluate("document.activeElement.blur()")
     tab.keyboard.press("g")
     tab.keyboard.press("m")
-    until(tab, "location.pathname.endsWith('/metrics') && !location.search.includes('gpu')")
+    until(tab, "location.pathname.endsWith('/metrics')")
+    until(tab, "document.querySelector('.seg[aria-label=\"x axis\"] [aria-pressed=true]')?.textContent === 'step'")
 
 
 def test_who_solved_which_and_another_grouping_is_in_the_address(math_site: str, tab: Any) -> None:
@@ -97,3 +82,20 @@ def test_seeds_are_one_row_and_stand_against_the_baseline(math_site: str, tab: A
     rows = {row.query_selector(".c-name b").inner_text(): row for row in tab.query_selector_all("tr.seeds")}
     assert "baseline" in rows["base"].inner_text()
     assert rows["hi"].query_selector(".delta.rose") and not rows["fast"].query_selector(".delta.rose, .delta.fell")
+
+
+SAY = """(value) => fetch("/api/project", {method: "POST", headers: {"content-type": "application/json"},
+  body: JSON.stringify({changes: [{kind: "baseline", name: "math", value}]})}).then((reply) => reply.ok)"""
+
+
+def test_a_chart_of_several_runs_says_the_difference_to_the_baseline(math_site: str, tab: Any) -> None:
+    tab.goto(math_site)
+    assert tab.evaluate(SAY, "base-0")
+    tab.goto(math_site + "r/hi-0/metrics?runs=base-0&q=entropy")
+    card = '[data-metric="policy/entropy"]'
+    tab.hover(f"{card} .u-over")
+    until(tab, f"document.querySelectorAll('{card} .tip em:not(:empty)').length === 1")
+    rows = {row.query_selector("span").inner_text(): row for row in tab.query_selector_all(f"{card} .tip div")}
+    assert rows["hi-0"].query_selector("em").inner_text()[0] in "+\u2212"
+    assert rows["base-0"].query_selector("em").text_content() == "", "the baseline has no difference to itself"
+    assert tab.evaluate(SAY, None)
