@@ -178,7 +178,7 @@ def test_a_query_has_a_memory_limit(run: Any) -> None:
     process = psutil.Process()
     before = most = process.memory_info().rss
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(run.sql, query, seconds=20)
+        asked = pool.submit(run.sql, query, seconds=6)
         while not asked.done():
             wait([asked], 0.05)
             most = max(most, process.memory_info().rss)

@@ -118,11 +118,6 @@ class SealedSet:
             self._steps[table] = {} if file is None else file.count_by_step()
         return self._steps[table]
 
-    @cached_property
-    def rollup(self) -> pa.Table | None:
-        """Sample statistics of this set's steps."""
-        return self.sidecar("rollup.arrow")
-
     def summaries(self, level: int) -> Summaries | None:
         """A level of the pyramid, over all names end to end."""
         if level not in self._levels:

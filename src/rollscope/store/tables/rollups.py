@@ -7,6 +7,7 @@ samples. So a late row costs one step, and a running experiment costs the step t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ else:  # stored statistics need none of these
 
 Mark = int  # of how many rows a step has in each file: changes when its statistics do
 Parts = tuple[pa.Table | None, pa.Table | None]
+Read = Callable[[SealedSet], pa.Table]  # the statistics of a set
 
 
 class Rollups:
@@ -62,14 +64,14 @@ class Rollups:
     def _parts(self, declared: dict[str, Any]) -> Parts:
         sets = [sealed for sealed in self.folder.sets if "samples.parquet" in sealed.files]
         self._forget_all_but(sets, declared)
-        stored = [self._stored(sealed, declared) for sealed in sets]
-        steps = [self._steps(sealed, table) for sealed, table in zip(sets, stored, strict=True)]
+        read: Read = lru_cache(None)(lambda sealed: self._stored(sealed, declared))  # at most once, and not kept
+        steps = [self._steps(sealed, read) for sealed in sets]
         dirty = self._dirty(steps, repr(declared))
         self._compute(dirty, declared)
         replaced = np.empty(0, np.int64)
         if dirty:
             replaced = np.intersect1d(np.concatenate([replaced, *steps]), np.array(list(dirty), np.int64))
-        base = self._without(stored, replaced, declared)
+        base = self._without(sets, read, replaced, declared)
         return base, self._computed.table()
 
     def _forget_all_but(self, sets: list[SealedSet], declared: dict[str, Any]) -> None:
@@ -78,20 +80,22 @@ class Rollups:
         self._set_steps = {path: steps for path, steps in self._set_steps.items() if path in paths}
         self._own = {key: table for key, table in self._own.items() if key in own}
 
-    def _steps(self, sealed: SealedSet, table: pa.Table) -> Ints:
+    def _steps(self, sealed: SealedSet, read: Read) -> Ints:
         """The steps of a set, from its statistics; they do not change."""
         if sealed.path not in self._set_steps:
-            steps = np.sort(arrow.filled(table["step"], 0))  # np.unique would import numpy.ma, which takes longer
+            steps = np.sort(
+                arrow.filled(read(sealed)["step"], 0)
+            )  # np.unique would import numpy.ma, which takes longer
             self._set_steps[sealed.path] = steps[np.diff(steps, prepend=steps[:1] - 1) > 0]
         return self._set_steps[sealed.path]
 
-    def _without(self, stored: list[pa.Table], replaced: Ints, declared: dict[str, Any]) -> pa.Table | None:
+    def _without(self, sets: list[SealedSet], read: Read, replaced: Ints, declared: dict[str, Any]) -> pa.Table | None:
         """The stored statistics of all sets, without some steps."""
-        if not stored:
+        if not sets:
             return None
         key = (self.folder.layout, repr(declared), replaced.tobytes())
         if self._base is None or self._base[0] != key:
-            joined = pa.concat_tables(stored).unify_dictionaries().combine_chunks()
+            joined = pa.concat_tables([read(sealed) for sealed in sets]).unify_dictionaries().combine_chunks()
             if len(replaced):
                 joined = joined.filter(~np.isin(arrow.filled(joined["step"], 0), replaced))
             self._base = key, joined
@@ -99,7 +103,7 @@ class Rollups:
 
     def _stored(self, sealed: SealedSet, declared: dict[str, Any]) -> pa.Table:
         """The statistics of a set; computed here if it stores none for the declared ranges."""
-        stored = sealed.rollup
+        stored = sealed.sidecar("rollup.arrow")
         if stored is not None and sealed.facts.get("declared", {}) == declared:
             return stored
         key = _own_key(sealed, declared)
