@@ -4,9 +4,9 @@
 own; with `--src DIR` they run another version's code. Each listener holds an event stream open and,
 when the run grows, asks what the Overview and the Metrics page ask, at most once in two seconds.
 Memory is the server's resident set. A reader keeps statistics of each step for as long as it is
-open, and holds what is not sealed, so the run has a share in the growth; `--pace` (steps a second)
-and `--text` (characters of a completion) tell it apart: what requests leave behind does not depend
-on them.
+open, and the numbers of what is not sealed, so the run has a share in the growth; `--pace` (steps a
+second) tells it apart: what requests leave behind does not depend on it. Texts have no share, which
+`--text` (characters of a completion) shows.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def test_closed_readers_leave_nothing_behind(run: rs.Run, tmp_path: Path, monkey
     app = application(str(tmp_path))
     client = TestClient(app, base_url="http://127.0.0.1")
     counts = []
-    for round in range(6):
+    for round in range(4):
         grow(run, round)
         ask(client)
         with app.state.doctor.library.reading("r") as reader:
@@ -77,13 +77,13 @@ def test_closed_readers_leave_nothing_behind(run: rs.Run, tmp_path: Path, monkey
         monkeypatch.undo()
         counts.append(living())
     app.state.doctor.close()
-    assert counts[1:] == counts[:1] * 5
+    assert counts[1:] == counts[:1] * 3
 
 
 def test_a_reader_forgets_sets_that_were_merged(run: rs.Run, tmp_path: Path) -> None:
     before = living()
     reader = rs.open(tmp_path).run("r")
-    for round in range(6):
+    for round in range(3):
         grow(run, round)
         reader.refresh()
         reader.rollups()
