@@ -61,13 +61,15 @@ def run(args: argparse.Namespace) -> int:
     from rollscope.server.app import create
     from rollscope.server.front.serving import Server
     from rollscope.server.security import LOCAL
+    from rollscope.sources.otlp.receiver import Receiver
 
     targets = [target(text) for text in args.notify]
     _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path)
     folder = args.folder or args.dir
-    app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev, args.behind_proxy, targets)
+    hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(folder)
+    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver)
     server = Server(app)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)

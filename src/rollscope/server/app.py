@@ -25,6 +25,7 @@ from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
 from rollscope.server.routes.project import compare, curves, deleted, glossary, live, log, runs
+from rollscope.server.routes.receive import otlp
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
 from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets, viewer
 from rollscope.server.routes.tables import export, sql
@@ -59,15 +60,19 @@ def create(
     dev: bool = False,
     behind_proxy: bool = False,
     notify: Sequence[Target] = (),
+    receiver: otlp.Receives | None = None,
 ) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev, notify), hosts, root_path, behind_proxy)
+    return Guard(application(path, dev, notify, receiver), hosts, root_path, behind_proxy)
 
 
-def application(path: str, dev: bool = False, notify: Sequence[Target] = ()) -> FastAPI:
+def application(
+    path: str, dev: bool = False, notify: Sequence[Target] = (), receiver: otlp.Receives | None = None
+) -> FastAPI:
     """The application without its guard. `dev` reads the web's files again for every page.
 
-    Targets in `notify` are told about the findings of runs that go on.
+    Targets in `notify` are told about the findings of runs that go on. A `receiver` stores what
+    OpenTelemetry sends.
     """
     app = FastAPI(
         title="Rollscope",
@@ -89,8 +94,11 @@ def application(path: str, dev: bool = False, notify: Sequence[Target] = ()) -> 
         FindingCounts(app.state.library, app.state.doctor, app.state.rows.is_living),
         LastValues(app.state.library),
     )
+    app.state.otlp = None if receiver is None else otlp.Inlet(receiver)
     errors.install(app)
     app.include_router(_api(app))
+    if receiver is not None:
+        app.include_router(otlp.router, responses=PROBLEMS)
     _pages(app, dev)
     return app
 
@@ -106,6 +114,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.watcher.close()
     app.state.doctor.close()
     app.state.queues.close()
+    if app.state.otlp is not None:
+        app.state.otlp.close()
 
 
 def _running(app: FastAPI) -> list[str]:

@@ -241,7 +241,10 @@ def replace(path: Path, value: Mapping[str, Any]) -> None:
     """Write to another file and rename it, so that a reader sees the old or the new content."""
     aside = path.with_name(path.name + ".new")
     # A path may not be valid UTF-8. Its backslash escapes are valid JSON and read back the same.
-    aside.write_text(dumps(value), encoding="utf-8", errors="backslashreplace")
+    with aside.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(dumps(value))
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(aside, path)
 
 

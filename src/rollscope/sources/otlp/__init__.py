@@ -1,0 +1,70 @@
+"""OpenTelemetry: files of a collector, and what `rollscope serve` receives over HTTP.
+
+Spans become spans; those with `rl.*`, `gen_ai.*` or Agent-Lightning's attributes also samples and
+turns. Metrics become numbers at the step they name, else readings of the machine; log records
+become notes. Attributes without a place of their own are kept beside the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rollscope.sources import Item, Mark, Restart, RunStart, Since, Skipped
+from rollscope.sources.jsonl import before, described, first, lines
+
+from .batch import Batches, signal_of
+
+NAMES = ("otlp", "opentelemetry")
+ORDER = -1  # before every other kind of JSONL
+MANY = 20_000  # rows between two marks
+
+
+def recognises(path: Path) -> bool:
+    """True for the file of a collector: a line is a batch."""
+    return path.is_file() and path.suffix in (".jsonl", ".json", ".ndjson") and signal_of(first(path)) is not None
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    """The batches of a file. Every run in it goes on from the same place."""
+    size = path.stat().st_size
+    at, ends = _start(path, since, size)
+    if at is None:
+        for id in since:
+            yield RunStart(id=id, kind=NAMES[0])
+            yield Restart("the file was rewritten since the last import; it is read from the start")
+        at, ends = 0, {}
+    batches = Batches(path)
+    batches.ends = ends
+    for offset, value, end in lines(path, at):
+        if end is None:
+            yield Skipped("the file ends in the middle of a line; it is imported once it is complete", path, offset)
+            break
+        at = end
+        if (signal := signal_of(value)) is None:
+            yield Skipped(f"a line is no batch of OpenTelemetry ({described(value)})", path, offset)
+            continue
+        batches.take(signal, value, offset)
+        if sum(run.count for run in batches.runs.values()) >= MANY:
+            yield from _flush(batches, path, at, size)
+    yield from _flush(batches, path, at, size)
+    if batches.refused:
+        yield Skipped(f"{batches.refused:,} entries are not imported: {'. '.join(batches.reasons)}", path)
+
+
+def _start(path: Path, since: Since, size: int) -> tuple[int | None, dict[str, int]]:
+    """Where reading continues; None if the file is not a longer version of the one before."""
+    ends = {id: int(cursor["at"]) for id, cursor in since.items()}
+    at = min(ends.values(), default=0)
+    tails = {cursor["at"]: cursor["tail"] for cursor in since.values()}
+    if any(end > size or before(path, end) != tail for end, tail in tails.items()):
+        return None, {}
+    return at, ends
+
+
+def _flush(batches: Batches, path: Path, at: int, size: int) -> Iterator[Item]:
+    for run in batches.runs.values():
+        yield run.start
+        yield from run.items()
+        yield from run.numbers.skipped()
+        yield Mark({"at": at, "tail": before(path, at)}, at, size)

@@ -1,0 +1,151 @@
+"""A batch of OpenTelemetry, by run: rows of spans, samples, turns, notes and readings, and numbers.
+
+What cannot be understood is counted, with a sentence; the rest of the batch is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rollscope.sources import Item, Records, RunStart
+from rollscope.sources.intake.gather import Gather
+
+from .attributes import attributes
+from .logs import note_row
+from .numbers import readings
+from .resource import KIND, run_of
+from .rollout import Turns, call_rows, is_call, is_tool, sample_of, sample_row, tool_row
+from .spans import span_row
+
+SIGNALS = {  # signal -> its keys from the batch down, and what one entry is called
+    "traces": ("resourceSpans", "scopeSpans", "spans"),
+    "metrics": ("resourceMetrics", "scopeMetrics", "metrics"),
+    "logs": ("resourceLogs", "scopeLogs", "logRecords"),
+}
+MOST_REASONS = 3  # sentences of an answer
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a run from batches before: its spans, and the turns of its samples."""
+
+    spans: set[int] = field(default_factory=set)
+    turns: Turns = field(default_factory=Turns)
+
+
+class RunRows:
+    """The rows of one run."""
+
+    def __init__(self, start: RunStart, known: Known, path: Path) -> None:
+        self.start, self._known, self._path = start, known, path
+        self.numbers = Gather(path)
+        self.tables: dict[str, list[dict[str, Any]]] = {}
+        self.count = 0
+
+    def add(self, table: str, row: dict[str, Any]) -> None:
+        self.tables.setdefault(table, []).append(row)
+        self.count += 1
+
+    def items(self) -> Iterator[Item]:
+        """What was added since the last call."""
+        self.count = 0
+        yield from self.numbers.points()
+        for table, rows in self.tables.items():
+            yield Records(table, rows)
+        self.tables = {}
+
+    def span(self, span: dict[str, Any], resource: dict[str, Any]) -> None:
+        found = attributes(span.get("attributes"))
+        sample = sample_of(span, found, resource)
+        row = span_row(span, found, resource, sample)
+        if row["id"] in self._known.spans:
+            return  # it was sent before
+        self._known.spans.add(row["id"])
+        self.add("spans", row)
+        if sample is not None:
+            self._rollout(sample, row, span, found, resource)
+
+    def _rollout(
+        self, sample: str, row: dict[str, Any], span: dict[str, Any], found: dict[str, Any], resource: dict[str, Any]
+    ) -> None:
+        self.add("samples", sample_row(sample, row, span, found, resource))
+        if is_call(found):
+            text, turns = call_rows(sample, row, found, self._known.turns)
+            self.add("samples", text)
+            for turn in turns:
+                self.add("turns", turn)
+        elif is_tool(found):
+            self.add("turns", tool_row(sample, row, found, self._known.turns))
+
+    def metric(self, metric: dict[str, Any], resource: dict[str, Any]) -> None:
+        service, host = str(resource.get("service.name") or KIND), resource.get("host.name")
+        for name, time_ns, step, value in list(readings(metric)):
+            if step is not None:
+                self.numbers.add(step, time_ns, {name: value})
+                self.count += 1
+            else:
+                about = {"device": service, "host": None if host is None else str(host)}
+                self.add("host", {"time_ns": time_ns, "name": name, "value": value, **about})
+
+    def log(self, record: dict[str, Any], _: dict[str, Any]) -> None:
+        self.add("notes", note_row(record))
+
+
+class Batches:
+    """Takes batches, and keeps their rows until they are asked for."""
+
+    def __init__(self, path: Path, kind: str = KIND) -> None:
+        self._path, self._kind = path, kind
+        self.runs: dict[str, RunRows] = {}
+        self.known: dict[str, Known] = {}
+        self.ends: dict[str, int] = {}  # run id -> the offset up to which it has everything
+        self.refused = 0
+        self.reasons: list[str] = []
+
+    def take(self, signal: str, batch: Any, offset: int = 0) -> None:
+        """Take a batch that begins at an offset of its file."""
+        outer, middle, inner = SIGNALS[signal]
+        for part in _objects(batch, outer):
+            about = part.get("resource")
+            resource = attributes(about.get("attributes")) if isinstance(about, dict) else {}
+            start = run_of(resource, self._kind)
+            if self.ends.get(start.id, 0) > offset:
+                continue
+            rows = self._rows(start)
+            take = {"traces": rows.span, "metrics": rows.metric, "logs": rows.log}[signal]
+            entries = [one for scope in _objects(part, middle) for one in _objects(scope, inner)]
+            for entry in sorted(entries, key=_start) if signal == "traces" else entries:
+                try:
+                    take(entry, resource)
+                except ValueError as error:
+                    self.refuse(str(error))
+
+    def refuse(self, why: str) -> None:
+        self.refused += 1
+        if len(self.reasons) < MOST_REASONS and why not in self.reasons:
+            self.reasons.append(why)
+
+    def _rows(self, start: RunStart) -> RunRows:
+        if start.id not in self.runs:
+            known = self.known.setdefault(start.id, Known())
+            self.runs[start.id] = RunRows(start, known, self._path)
+        return self.runs[start.id]
+
+
+def _start(entry: dict[str, Any]) -> tuple[int, str]:
+    """Sorts spans by their start: turns follow each other."""
+    text = str(entry.get("startTimeUnixNano") or "")
+    return len(text), text
+
+
+def _objects(holder: Any, key: str) -> list[dict[str, Any]]:
+    listed = holder.get(key) if isinstance(holder, dict) else None
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def signal_of(batch: Any) -> str | None:
+    """The signal of a batch, by its key."""
+    return next((signal for signal, keys in SIGNALS.items() if isinstance(batch, dict) and keys[0] in batch), None)
