@@ -6,6 +6,9 @@ exports, Trackio, MLflow, SwanLab, TRL, veRL, OpenRLHF, RLinf, Trinity-RFT, Tele
 console logs, Chrome traces, Hugging Face datasets of rollouts; evaluations of Inspect (.eval,
 .json), lm-evaluation-harness (samples_*.jsonl) and as JSON lines.
 
+`wandb://entity/project` or `wandb://entity/project/run` asks W&B's server, through the wandb
+library and with your own login: all of the history, configuration, tables and files.
+
 With --into the evaluations of a file are added to a run, at a step: the same file twice adds
 nothing. `rollscope evals` and the Evals page then compare them with the run's own.
 
@@ -13,6 +16,7 @@ A file is read in a process that can do nothing but read it, so a hostile one is
 that needs too much memory or time, or holds too much for its size, is skipped with a sentence.
 
 example: rollscope import outputs/grpo wandb/offline-run-20260101_120000-ab12cd34
+example: rollscope import wandb://my-team/countdown
 example: rollscope import logs/gsm8k.eval --into grpo-1 --step 300
 """
 
@@ -28,13 +32,15 @@ import rollscope
 from rollscope.errors import BadInput
 from rollscope.sources.intake.importer import Importer, Report, grown
 from rollscope.sources.intake.into import Into
+from rollscope.sources.online.address import address, is_address
+from rollscope.sources.online.fetch import fetch
 
 from ._arguments import count, seconds
 from ._terminal import in_line, print_json, say
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or wandb:// address")
     parser.add_argument("--into", metavar="RUN", help="add evaluations to this run: its id or name")
     parser.add_argument("--step", type=count, metavar="N", help="the step that the evaluations belong to; with --into")
     parser.add_argument("--follow", action="store_true", help="keep importing new data until interrupted")
@@ -66,7 +72,10 @@ def _into(args: argparse.Namespace) -> Into | None:
 
 def run(args: argparse.Namespace) -> int:
     into = _into(args)
-    paths = [Path(path) for path in args.paths]
+    addresses = [address(path) for path in args.paths if is_address(path)]
+    if addresses and (args.follow or into is not None):
+        raise BadInput("an address is imported as runs of its own, once: leave out --follow and --into")
+    paths = [Path(path) for path in args.paths if not is_address(path)]
     bar = _Bar(quiet=args.json or not sys.stderr.isatty())
     importer = Importer(Path(args.dir), bar, live=args.follow, trust=args.trust, into=into)
     seen: dict[str, tuple[int, int]] = {}
@@ -76,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         grown(paths, seen)  # before reading, so that data written meanwhile counts as new
     try:
         report = importer.take(paths)
+        fetch(addresses, Path(args.dir), bar, report)
         bar.done()
         _print(report, args.json)
         if args.follow:

@@ -1,0 +1,68 @@
+"""`rollscope import wandb://...`: store the runs at an address; again, only what is new."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rollscope.errors import RollscopeError
+from rollscope.sources import Mark, Points, Records, Skipped
+from rollscope.sources.intake.report import Report
+from rollscope.sources.intake.target import Target
+
+from . import wandb
+from .address import Address
+
+Progress = Callable[[Path, int, int], None]
+
+
+def fetch(addresses: list[Address], root: Path, progress: Progress, report: Report) -> None:
+    """Fetch every run at the addresses. One that fails is reported, and the others go on."""
+    for address in addresses:
+        try:
+            for run in wandb.runs(address):
+                _run(run, address, root, progress, report)
+                report.files[str(address)] = wandb.KIND
+        except RollscopeError:
+            raise
+        except Exception as error:  # the library's own, and those of the network
+            why = f"W&B answered: {_line(error)}. Log in with `wandb login`, check the address, and import again"
+            report.skipped.append(Skipped(why, Path(str(address))))
+
+
+def _run(run: Any, address: Address, root: Path, progress: Progress, report: Report) -> None:
+    path = Path(wandb.KIND)  # stands for the file of an import, however the run was addressed
+    target = Target(root, wandb.start(run, address))
+    cursor = target.cursor(path)
+    since = int(cursor["step"]) if isinstance(cursor, dict) else 0
+    files = target.folder / "files"
+    try:
+        report.skipped += wandb.fetch_files(run, files)
+        for item in wandb.items(run, since, files):
+            _put(item, target, path, progress, report)
+    except Exception as error:
+        target.undo()
+        why = f"{run.id}: reading stopped ({_line(error)}); what came before is kept, and importing again goes on"
+        report.skipped.append(Skipped(why, path))
+    report.add(target)
+    with contextlib.suppress(OSError):
+        target.close()
+
+
+def _put(item: Any, target: Target, path: Path, progress: Progress, report: Report) -> None:
+    if isinstance(item, Points):
+        target.write(item)
+    elif isinstance(item, Records):
+        report.skipped += [Skipped(why, path) for why in target.write_rows(item)]
+    elif isinstance(item, Mark):
+        target.commit(path, item.cursor)
+        target.save()
+        progress(path, item.done, item.total)
+    elif isinstance(item, Skipped):
+        report.skipped.append(item)
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".")
