@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-floors test-frameworks check fmt bench docs pictures docs-check setup chromium clean
+.PHONY: run test test-floors test-frameworks team postgres check fmt bench docs pictures docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
@@ -18,6 +18,10 @@ test-floors: $(VENV)/.test
 
 test-frameworks: $(VENV)/.test
 	$(BIN)/python tests/frameworks/run.py
+
+# The lake, with a real PostgreSQL and a real S3 server, in an environment of its own.
+team: $(VENV)/.test postgres
+	$(BIN)/python tests/lake/run.py
 
 check: $(VENV)/.test
 	$(BIN)/ruff check src tests bench scripts examples
@@ -63,6 +67,11 @@ $(VENV)/.web: tests/web/package-lock.json $(VENV)/.test
 chromium:
 	@command -v chromium >/dev/null || (test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium >/dev/null) \
 	  || echo "Chromium is not installed: browser tests are skipped. Install it with: apt-get install chromium"
+
+# As with Chromium: installed where we may; else the tests that need it are skipped (never in CI).
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || (test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq postgresql >/dev/null) \
+	  || echo "PostgreSQL is not installed: its tests are skipped. Install it with: apt-get install postgresql"
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache

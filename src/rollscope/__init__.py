@@ -19,7 +19,7 @@ _WHERE = {  # public name -> the module that holds it
     "init": "rollscope.record.start",
     "Run": "rollscope.record.run",
     "Sample": "rollscope.record.caller.sample",
-    "open": "rollscope.views.run",
+    "open": "rollscope.lake.door",
     "RollscopeError": "rollscope.errors",
 }
 

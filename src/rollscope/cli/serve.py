@@ -2,6 +2,7 @@
 
 Example:
     rollscope serve runs --port 7700 --no-browser
+    rollscope serve --lake ./lake
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ PORT = 7700
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", help="folder of runs, or the folder of one run (default: --dir)")
+    parser.add_argument("--lake", default="", metavar="LAKE", help="show the runs of this lake, from a local cache")
     parser.add_argument("--port", type=int, default=PORT, help=f"port (default {PORT}; 0 picks a free one)")
     parser.add_argument(
         "--host",
@@ -67,8 +69,9 @@ def run(args: argparse.Namespace) -> int:
     _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path)
-    folder = args.folder or args.dir
-    hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(folder)
+    own = args.folder or args.dir  # where what programs send is recorded, also beside a lake
+    folder = _of_lake(args.lake) if args.lake else own
+    hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
     app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver)
     server = Server(app)
     if args.json:
@@ -80,6 +83,17 @@ def run(args: argparse.Namespace) -> int:
     memory.keep_trimming()
     server.run(sockets=[listener])
     return 0
+
+
+def _of_lake(lake: str) -> str:
+    """The cache of a lake, which a thread keeps equal to it."""
+    from rollscope.lake import place
+    from rollscope.lake.mirroring import Mirroring
+
+    mirroring = Mirroring(place.read(lake))
+    mirroring.look()  # a lake that cannot be read is said before the page opens
+    mirroring.keep_looking(lambda text: say(text, sys.stderr))
+    return mirroring.folder
 
 
 def _check_open_to_network(host: str, port: int, insecure: bool) -> None:

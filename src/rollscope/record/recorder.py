@@ -154,6 +154,7 @@ class Recorder:
         if self.shard == 0:
             self._errands.put("facts", self._capture)
             self._attend()
+            self._ship()
         try:
             self._watch()
         except Exception as error:
@@ -174,6 +175,14 @@ class Recorder:
             from rollscope.record.about.attendant import attend
 
             self._errands.put("the doctor", lambda: attend(self.attempt.folder, doctor, self.losses))
+
+    def _ship(self) -> None:
+        """Start the shipper that `init` was asked for."""
+        lake = self.settings.lake
+        if lake:
+            from rollscope.record.about.shipper import ship
+
+            self._errands.put("the shipper", lambda: ship(self.attempt.folder, lake, self.losses))
 
     def _capture(self) -> None:
         # Imported here: its imports take half as long as numpy's.

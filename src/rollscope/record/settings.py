@@ -58,3 +58,4 @@ class Settings:
     watch: WatchSettings = WatchSettings()
     sinks: SinkSettings = SinkSettings()
     doctor: DoctorSettings = DoctorSettings()
+    lake: str = ""  # the folder of the lake that the run is shipped to

@@ -45,6 +45,7 @@ def init(
     host: bool | float = True,
     scrape: str | Sequence[str] = (),
     doctor: Mapping[str, Any] | None = None,
+    lake: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Begin recording and return the `Run`. The README shows the ten lines that follow.
 
@@ -67,6 +68,8 @@ def init(
     Where rows go beside the store:
         sinks: names ("jsonl", "wandb", ...), (name, options) pairs, or objects.
         dialect: the framework whose metric names the sinks use.
+        lake: the folder of a lake, to which a process of its own ships the run while it is
+            recorded; else `ROLLSCOPE_LAKE`.
 
     Which texts are kept:
         keep_text, keep_tokens: "all", "none", every n-th sample (an int), or a size ("5GB").
@@ -100,6 +103,7 @@ def init(
         WatchSettings(host, _listed("scrape", scrape, said)),
         SinkSettings(_listed("sinks", sinks, said), dialect),
         _doctor(doctor, said),
+        _lake(lake, said),
     )
     return Run(settings, _attempt(settings.request))
 
@@ -191,6 +195,15 @@ def _doctor(wish: Any, said: Losses) -> DoctorSettings:
     known = wish if isinstance(wish, Mapping) else {}
     notify, stop = ([str(word) for word in _listed(key, known.get(key), said)] for key in ("notify", "stop"))
     return DoctorSettings(notify, stop)
+
+
+def _lake(wish: Any, said: Losses) -> str:
+    """The folder of the lake; empty for none, and for what is no path."""
+    try:
+        return os.fspath(wish) if wish is not None else os.environ.get("ROLLSCOPE_LAKE", "")
+    except TypeError:
+        said.say(f"lake={shown(wish)} is not a path, so the run is shipped to no lake: give the folder of one")
+        return ""
 
 
 def _plain(value: Any) -> Any:

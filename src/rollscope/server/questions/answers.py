@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from rollscope import strict_json
+from rollscope.lake import door
 from rollscope.server.library import Library
 from rollscope.store.tables.values import python_values
-from rollscope.views import run as views_run
 from rollscope.views.samples.sample_export import Format, exported, samples_in_order
 from rollscope.views.sets.collected import collected
 from rollscope.views.sets.formats import exported as exported_set
@@ -45,7 +45,7 @@ def sql(path: str, run: str, query: str, seconds: float) -> bytes:
 
 def table(path: str, run: str | None, query: str, seconds: float) -> bytes:
     """The whole answer to a query over one run, or over all runs, as an Arrow stream."""
-    store = views_run.open(path)
+    store = door.open(path)
     answer: pa.Table = (store.run(run) if run else store).sql(query, as_arrow=True, seconds=seconds)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, answer.schema) as writer:
@@ -73,7 +73,7 @@ def samples_by_condition(
 
 
 def samples_of_set(path: str, name: str, format: str) -> bytes:
-    return exported_set(collected(views_run.open(path), name), format)
+    return exported_set(collected(door.open(path), name), format)
 
 
 KINDS: dict[str, Callable[..., bytes]] = {

@@ -132,7 +132,7 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
     timer.daemon = True
     timer.start()
     try:
-        reader = _batches(connection.sql(query, params=parameters))
+        reader = in_batches(connection.sql(query, params=parameters))
         yield reader.schema
         yield from reader
     except GeneratorExit:
@@ -158,7 +158,7 @@ def too_late(seconds: float, worked: float | None) -> RollscopeError:
     )
 
 
-def _batches(answer: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
+def in_batches(answer: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
     """The answer in batches. DuckDB before 1.5 has the method under an older name."""
     read = getattr(answer, "to_arrow_reader", None) or answer.fetch_arrow_reader
     return read(ROWS)

@@ -164,7 +164,7 @@ def _register(
 
 def _add(view: View, folder: Folder, name: str, text: bool) -> None:
     if name == "runs":
-        view.live.append(pa.Table.from_pylist([_escaped(state.row(folder))], arrow.schema(TABLES[name])))
+        view.live.append(pa.Table.from_pylist([escaped(state.row(folder))], arrow.schema(TABLES[name])))
     elif name == "metrics":
         _add_metrics(view, folder)
     elif name == "samples":
@@ -173,7 +173,7 @@ def _add(view: View, folder: Folder, name: str, text: bool) -> None:
         view.live.append(arrow.conformed(tables.read(folder, name, None), TABLES[name]))
 
 
-def _escaped(row: dict[str, Any]) -> dict[str, Any]:
+def escaped(row: dict[str, Any]) -> dict[str, Any]:
     """A row with its lone surrogates escaped, as in stored tables."""
     names = [name for name, value in row.items() if isinstance(value, str) and arrow.strings([value])[1]]
     return {**row, **{name: arrow.escape(row[name]) for name in names}, arrow.ESCAPED: ",".join(names) or None}

@@ -1,0 +1,60 @@
+"""Make a lake for the runs of a team, and look after it.
+
+rollscope lake init ./lake
+rollscope lake init ./lake --catalog postgres://lake@db.internal/lake --data s3://team/rollscope
+rollscope lake check ./lake
+
+Keys come from PG* and AWS_* variables or from ~/.pgpass; `lake.toml` never holds one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from rollscope.errors import BadInput
+from rollscope.lake import place
+
+from ._terminal import in_line, print_json, say
+
+ACTIONS = ("init", "check")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=ACTIONS, help="make a lake; compare every object with its checksum")
+    parser.add_argument("lake", metavar="LAKE", help="folder of the lake, with its lake.toml")
+    parser.add_argument("--catalog", default="", metavar="URL", help="postgres://USER@HOST/DATABASE (default: a file)")
+    parser.add_argument("--data", default="", metavar="PLACE", help="s3://BUCKET/PREFIX, or a folder (default: data)")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action != "init" and (args.catalog or args.data):
+        raise BadInput(f"--catalog and --data belong to `rollscope lake init`; {args.action} reads them from lake.toml")
+    return {"init": _init, "check": _check}[args.action](args)
+
+
+def _init(args: argparse.Namespace) -> int:
+    from rollscope.lake import making
+
+    made = making.init(args.lake, args.catalog, args.data)
+    if args.json:
+        print_json({"lake": made.folder, "catalog": made.catalog, "data": made.data})
+    else:
+        say(f"Made the lake {made.folder}. Ship runs with: rollscope push RUN --to {made.folder}")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    from rollscope.lake import check
+
+    found = check.check(place.read(args.lake))
+    if args.json:
+        print_json(asdict(found))
+        return bool(found.problems)
+    for problem in found.problems:
+        print(in_line(f"{problem.run}: {problem.says}"))
+    size = f"{found.objects:,} objects of {found.runs:,} runs, {found.bytes / 1e6:,.1f} MB"
+    say(
+        f"{size}: {len(found.problems)} missing or altered." if found.problems else f"{size}: all as they were shipped."
+    )
+    return bool(found.problems)

@@ -1,0 +1,22 @@
+"""The lake: the runs of a team in one place. DuckLake keeps the tables, an object store the files.
+
+A run's folder is the spool. Shipping copies its files as objects, with checksums, and appends its
+rows to tables, both in one transaction. So a push that is killed anywhere and repeated adds nothing
+twice. Reading fetches a run's files once into a cache and opens them like any other run. No
+training process imports this room: shipping is a process of its own.
+
+    place      `lake.toml`: where the catalogue and the objects are
+    engine     DuckDB with DuckLake, attached to the catalogue; every failure becomes a sentence
+    objects    the object store: a folder, or S3
+    tables     the tables and views of the lake
+    ledger     what the lake holds of a run; commit a ship
+    spool      the files of a run's folder that are shipped
+    parts      which rows of a run the lake lacks
+    push       ship one run
+    mirror     a run's files in the local cache
+    reading    the runs of a lake, as the store shows the runs of a folder
+    follow     ship a run while it is recorded
+    mirroring  keep the cache equal to the lake, for a server
+    check      compare every object with its checksum
+    door       `open(path)` for a folder of runs or a lake
+"""

@@ -1,0 +1,54 @@
+"""Ship a run while it is recorded, until it is over and the lake has everything.
+
+A lake that is down costs nothing but time: the run's folder keeps everything, the next try is made
+after a while, and the first one that succeeds ships all that has come together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rollscope.errors import BadInput, RollscopeError
+from rollscope.store import state
+from rollscope.store.folder import Folder
+
+from .place import Place
+from .push import Pushed, Pusher
+
+TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
+LONGEST_WAIT = 60.0  # after failures
+
+
+def follow(
+    place: Place,
+    path: str,
+    say: Callable[[str], None],
+    shipped: Callable[[Pushed], None] = lambda pushed: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Ship until the run is over. `say` hears when the lake is down, and when it is back."""
+    pusher, wait, quiet = Pusher(place, path), TICK_SECONDS, 0
+    while quiet < 2:  # a run that is over is sealed and merged meanwhile: until two looks find nothing
+        over = state.state(_look(path)) != "running"
+        try:
+            pushed = pusher.push()
+        except BadInput:  # another run has its id: no later try helps
+            raise
+        except (RollscopeError, OSError) as error:
+            if wait == TICK_SECONDS:
+                say(f"nothing is lost, the run's folder keeps it, and shipping is tried again: {error}")
+            wait, quiet = min(2 * wait, LONGEST_WAIT), 0
+        else:
+            if wait != TICK_SECONDS:
+                say("the lake is back, and has everything again")
+            wait, quiet = TICK_SECONDS, quiet + 1 if over and not pushed.ships else 0
+            shipped(pushed)
+        if quiet < 2:
+            sleep(wait)
+
+
+def _look(path: str) -> Folder:
+    folder = Folder(path)
+    folder.refresh()
+    return folder

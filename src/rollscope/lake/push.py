@@ -1,0 +1,116 @@
+"""Ship one run: its files as objects, and the rows that the lake lacks, until it lacks nothing.
+
+Sets are shipped one by one, then the growth of the logs. Each ship is one transaction, prepared
+from what the lake holds; a ship that was killed has added nothing, and is prepared again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rollscope.errors import BadInput, CannotWrite, NotFound
+from rollscope.store.folder import Folder
+from rollscope.store.listing.entries import is_run
+
+from . import ledger, parts
+from .ledger import Behind, Ship, State
+from .loading import Loading
+from .objects import Objects
+from .place import Place
+
+NO_PROJECT = "default"
+TRIES = 20  # looks at a folder that is sealed or merged meanwhile
+
+
+@dataclass(slots=True)
+class Pushed:
+    """What a push added."""
+
+    run: str
+    objects: int = 0
+    bytes: int = 0
+    rows: int = 0
+    ships: int = 0
+
+
+class Pusher:
+    """Ships one run. It remembers what the lake holds, so a second call reads only what is new."""
+
+    def __init__(self, place: Place, path: str) -> None:
+        if not os.path.isdir(path) or not is_run(path):
+            raise NotFound(f"{path!r} is no run: it has neither a run.json nor a log. List runs with: rollscope ls")
+        self.place, self.path = place, path
+        self.run = os.path.basename(os.path.abspath(path))
+        self._objects = Objects(place)
+        self._folder = Folder(path)
+        self._state: State | None = None
+
+    def push(self, progress: Callable[[Pushed], None] | None = None) -> Pushed:
+        """Ship until the lake lacks nothing that the folder held when this began."""
+        pushed, lost = Pushed(self.run), 0
+        while True:
+            try:
+                is_last = self._ship(pushed)
+            except (Behind, FileNotFoundError, EOFError):
+                lost, self._state = lost + 1, None
+                if lost > TRIES:
+                    raise CannotWrite(f"the run {self.run!r} changes all the time: push it again in a moment") from None
+                continue
+            except BaseException:  # whether it was committed is not known: look again next time
+                self._state = None
+                raise
+            if progress is not None:
+                progress(pushed)
+            if is_last:
+                return pushed
+
+    def _ship(self, pushed: Pushed) -> bool:
+        """Make one ship; True if it was the last one."""
+        state = self._state if self._state is not None else ledger.read(self.place, self.run)
+        self._folder.refresh()
+        facts = self._folder.facts()
+        project, origin = str(facts.get("project") or NO_PROJECT), _origin(facts)
+        _check_same(self.run, state, project, origin)
+        sealed = parts.lacking_set(self._folder, state.parts)
+        loading = Loading(self._folder, state, project)
+        if sealed is not None:
+            loading.add_set(sealed)
+        else:
+            loading.add_growth()
+        self._put(loading)
+        if not loading.ship.is_empty():
+            ledger.commit(self.place, self.run, state, project, origin, loading.ship)
+            state = ledger.added(state, project, origin, loading.ship)
+            _count(pushed, loading.ship)
+        self._state = state
+        return sealed is None
+
+    def _put(self, loading: Loading) -> None:
+        """Store the objects of a ship; nothing refers to them before it is committed."""
+        for object, stretch in loading.objects():
+            self._objects.put(object.key, stretch)
+            loading.ship.objects.append(object)
+
+
+def _count(pushed: Pushed, ship: Ship) -> None:
+    pushed.ships += 1
+    pushed.objects += sum(object.kind != "gone" for object in ship.objects)
+    pushed.bytes += sum(object.bytes for object in ship.objects)
+    pushed.rows += sum(len(rows) for table, parts in ship.rows.items() if table != "runs" for rows in parts)
+
+
+def _origin(facts: dict[str, object]) -> str:
+    """What tells a run from another of the same id: when its first attempt began."""
+    attempts = facts.get("attempts")
+    first = attempts[0] if isinstance(attempts, list) and attempts and isinstance(attempts[0], dict) else facts
+    return str(first.get("started_ns") or "")
+
+
+def _check_same(run: str, state: State, project: str, origin: str) -> None:
+    if state.ship and (state.project, state.origin) != (project, origin):
+        raise BadInput(
+            f"the lake holds another run {run!r}, of the project {state.project!r}, which began at another time."
+            " Ids are unique in a lake: rename the folder of this run, and push it again."
+        )

@@ -1,0 +1,137 @@
+"""The runs of a lake, as the store shows the runs of a folder.
+
+Lists and SQL come from the tables of the lake. A run that is opened is first fetched into the
+cache; then it is read like any run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rollscope.errors import BadInput
+from rollscope.store import arrow
+from rollscope.store.listing.entries import Entry
+from rollscope.store.listing.records import LARGE
+from rollscope.store.project.entry import Entry as ProjectEntry
+from rollscope.store.project.log import ProjectLog
+from rollscope.store.run import Run
+from rollscope.store.schema import TABLES
+from rollscope.store.state import JSON, SILENT_SECONDS, Record
+from rollscope.store.store import Store
+from rollscope.store.tables import sql
+from rollscope.views import run as views_run
+
+from . import engine, ledger, mirror, tables
+from .objects import Objects
+from .place import Place
+
+if TYPE_CHECKING:
+    import duckdb
+
+_OURS = re.compile(r"\b(ducklake|postgres)_\w+\s*\(|\bmetric\s*\(", re.IGNORECASE)
+FRESH_SECONDS = 1.0  # a run that is looked at again within this time is not compared with the lake
+
+
+class LakeStore(Store):
+    """The runs of a lake. `path` is the cache, where runs that were opened lie."""
+
+    def __init__(self, place: Place) -> None:
+        cache = mirror.root_of(place)
+        os.makedirs(cache, exist_ok=True)
+        super().__init__(cache, views_run.partials, views_run.CatalogNames(), views_run.CatalogRun, views_run.derived)
+        self.place = place
+        self._objects = Objects(place)
+        self._looked_at: dict[str, float] = {}
+
+    def entries(self) -> list[Entry]:
+        return [Entry(record["id"], os.path.join(self.path, record["id"])) for record in self._rows()]
+
+    def runs(self) -> list[Record]:
+        return [Record(row) for row in self._rows()]
+
+    def newest(self, most: int | None = None, project: str | None = None) -> list[Record]:
+        rows = [row for row in self._rows() if project in (None, row["project"])][:most]
+        return [Record({name: value for name, value in row.items() if name not in LARGE}) for row in rows]
+
+    def entry(self, id: str) -> Entry | None:
+        self._fetch(id)
+        return super().entry(id)
+
+    def read(self, id: str) -> Run:
+        self._fetch(id)
+        return super().read(id)
+
+    def _is_one_run(self) -> bool:
+        return False
+
+    @cached_property
+    def project(self) -> ProjectLog:
+        """What people say about these runs; a lake is only read."""
+        return _ReadOnlyLog(self.path)
+
+    def _fetch(self, id: str) -> None:
+        """Bring a run into the cache, or what is new of it."""
+        if time.monotonic() - self._looked_at.get(id, -FRESH_SECONDS) < FRESH_SECONDS:
+            return
+        held = ledger.read(self.place, id)
+        if held.ship:
+            mirror.refresh(self._objects, os.path.join(self.path, id), held.files)
+        self._looked_at[id] = time.monotonic()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The record of each run, newest first."""
+        with self._tables() as connection:
+            rows: list[dict[str, Any]] = arrow_table(
+                connection, "SELECT * FROM lake.main.runs ORDER BY started_ns DESC, id"
+            ).to_pylist()
+        for row in rows:
+            row |= {name: json.loads(row[name]) for name in JSON if isinstance(row[name], str)}
+            if row["state"] == "running" and time.time() - (row["ended_ns"] or 0) / 1e9 > SILENT_SECONDS:
+                row["state"] = "killed"
+        return rows
+
+    @contextmanager
+    def _tables(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with engine.connected(self.place, read_only=True) as connection:
+            tables.check_version(connection, self.place.folder)
+            yield connection
+
+    def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
+        """Answer a query over the tables of the lake; the column `run` tells runs apart."""
+        if found := _OURS.search(query):
+            raise BadInput(
+                f"{found[0].rstrip('( ')}(...) cannot be asked of a whole lake."
+                " Ask it of one run: rollscope sql --run RUN, or run.sql(...)."
+            )
+        with self._tables() as connection:
+            for name in TABLES:
+                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM lake.main.{name}")
+            _lock(connection, self.place)
+            rows = sql.ask(connection, query, parameters, seconds)
+        return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+
+
+def arrow_table(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    return sql.in_batches(connection.sql(query)).read_all()
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, place: Place) -> None:
+    """Restrict a connection to the files of the lake's tables."""
+    connection.execute(f"SET allowed_directories = [{sql.quoted(place.data_path() + '/tables')}]")
+    sql.lock(connection)
+
+
+class _ReadOnlyLog(ProjectLog):
+    """The project log of a lake: empty, and closed."""
+
+    def _write(self, made: list[ProjectEntry], after: str | None) -> None:
+        raise BadInput("a lake is only read: say it in the folder where the run was recorded")

@@ -1,0 +1,102 @@
+"""The tables and views of a lake, and the version of their layout.
+
+`rows` holds the rows of every run as they were shipped, `book` what was shipped; both are only ever
+appended to, since DuckLake lets any number of writers append to a table at once. The views in
+`main` have the names and columns of `rollscope.open(...).sql`, with `project` before them: they
+leave out rows of parts that another part replaced, of abandoned attempts, and earlier rows of a
+sample.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollscope.errors import CorruptFile
+from rollscope.store import arrow
+from rollscope.store.schema import TABLES
+from rollscope.store.tables.sql_views import SQL_TYPES
+from rollscope.store.tables.tables import EVERY_ATTEMPT
+
+if TYPE_CHECKING:
+    import duckdb
+
+VERSION = 1
+INLINED = 500  # rows of an insert
+BOOK = {  # table -> columns
+    "version": "number BIGINT",
+    "ships": "project VARCHAR, run VARCHAR, ship BIGINT, origin VARCHAR, time_ns BIGINT",
+    "objects": (
+        "project VARCHAR, run VARCHAR, ship BIGINT, name VARCHAR, kind VARCHAR, start BIGINT, bytes BIGINT,"
+        " sha256 VARCHAR, key VARCHAR, time_ns BIGINT"
+    ),
+    "parts": "project VARCHAR, run VARCHAR, part BIGINT, stem VARCHAR, lo BIGINT, hi BIGINT",
+    "dropped": "project VARCHAR, run VARCHAR, part BIGINT",
+    "resumed": "project VARCHAR, run VARCHAR, part BIGINT, attempt BIGINT, first BIGINT",
+    "replaced": "project VARCHAR, run VARCHAR, id VARCHAR, part BIGINT",
+}
+WHOLE_TYPES = {"int64": "BIGINT", "float64": "DOUBLE", "bool": "BOOLEAN", **SQL_TYPES}
+MORE = ("project", "run", "part")  # columns of every table of `rows`, beside its own
+LAST = {  # of `runs` the last row counts
+    "runs": " QUALIFY row_number() OVER (PARTITION BY x.run ORDER BY x.part DESC) = 1",
+}
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make what is not there yet; the tables in one transaction."""
+    connection.execute("CREATE SCHEMA IF NOT EXISTS lake.rows")
+    connection.execute("CREATE SCHEMA IF NOT EXISTS lake.book")
+    # Small inserts into `book` stay in the catalogue until they are tidied. Rows do not: DuckLake
+    # writes them there as decimal text, and reads some doubles back with another last bit.
+    connection.execute(f"CALL lake.set_option('data_inlining_row_limit', {INLINED}, schema => 'book')")
+    connection.execute("CALL lake.set_option('data_inlining_row_limit', 0, schema => 'rows')")
+    connection.execute("BEGIN")
+    for name, columns in BOOK.items():
+        connection.execute(f"CREATE TABLE IF NOT EXISTS lake.book.{name} ({columns})")
+    for name in TABLES:
+        _create_rows(connection, name)
+    connection.execute("USE lake")
+    for name in TABLES:
+        connection.execute(f"CREATE OR REPLACE VIEW lake.main.{name} AS {view(name)}")
+    connection.execute("USE memory")
+    if not connection.execute("SELECT count(*) FROM lake.book.version").fetchall()[0][0]:
+        connection.execute(f"INSERT INTO lake.book.version VALUES ({VERSION})")
+    connection.execute("COMMIT")
+
+
+def _create_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    columns = ", ".join(f'"{column}" {type_}' for column, type_ in row_columns(name).items())
+    connection.execute(f"CREATE TABLE IF NOT EXISTS lake.rows.{name} ({columns})")
+    connection.execute(f"ALTER TABLE lake.rows.{name} SET PARTITIONED BY (project, run)")
+
+
+def row_columns(name: str) -> dict[str, str]:
+    """Column -> SQL type, of a table of `rows`."""
+    own = {column.name: WHOLE_TYPES[column.type] for column in TABLES[name]}
+    hidden = {"writer": "VARCHAR", arrow.ESCAPED: "VARCHAR", arrow.SEQ: "BIGINT"}
+    return {"project": "VARCHAR", "run": "VARCHAR", "part": "BIGINT", **own, **hidden}
+
+
+def view(name: str) -> str:
+    """The SQL of a view: the rows that count."""
+    columns = [column.name for column in TABLES[name]]
+    listed = ", ".join(f'x."{column}"' for column in (*(["project"] if "project" not in columns else []), *columns))
+    joins = " ANTI JOIN book.dropped d ON d.run = x.run AND d.part = x.part"
+    if name not in (*EVERY_ATTEMPT, "runs"):
+        joins += (
+            " ANTI JOIN (SELECT * FROM book.resumed QUALIFY part = max(part) OVER (PARTITION BY run)) r"
+            " ON r.run = x.run AND r.attempt > coalesce(x.attempt, -1) AND r.first <= x.step"
+        )
+    if name == "samples":
+        joins += " ANTI JOIN book.replaced p ON p.run = x.run AND p.id = x.id AND p.part > x.part"
+    return f"SELECT {listed} FROM rows.{name} x{joins}{LAST.get(name, '')}"
+
+
+def check_version(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+    """Raise a sentence if the lake was made by a newer Rollscope."""
+    numbers = connection.execute("SELECT max(number) FROM lake.book.version").fetchall()
+    number = numbers[0][0] or 0
+    if number > VERSION:
+        raise CorruptFile(
+            f"the tables of the lake {folder!r} have version {number} and were made by a newer Rollscope; this one"
+            f" knows up to {VERSION}. Upgrade to use the lake."
+        )

@@ -1,0 +1,143 @@
+"""A lake holds what the folder of a run holds, however the run changes between two pushes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import rollscope as rs
+from rollscope.errors import BadInput, NotFound
+from rollscope.lake import ledger
+from rollscope.lake.check import check
+from rollscope.lake.place import Place
+from rollscope.lake.push import Pusher
+from tests.lake.life import Life, check_same, pushed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_and_bytes_are_those_of_the_folder_after_every_push(tmp_path: Path, lake: Place, seed: int) -> None:
+    life = Life(tmp_path / "runs", seed=seed)
+    for _ in range(6):
+        life.happen()
+        pushed(lake, life)
+        check_same(lake, life, ["samples"])
+    life.end()
+    life.seal()
+    life.compact()
+    pushed(lake, life)
+    check_same(lake, life)
+    assert not check(lake).problems
+
+
+def test_a_second_push_adds_nothing(lake: Place, life: Life) -> None:
+    for _ in range(3):
+        life.happen()
+    first, second = pushed(lake, life), pushed(lake, life)
+    assert first.rows and first.objects
+    assert (second.ships, second.objects, second.rows, second.bytes) == (0, 0, 0, 0)
+
+
+def test_a_run_that_grows_ships_its_growth_only(lake: Place, life: Life) -> None:
+    life.grow(rows=400)
+    first = pushed(lake, life)
+    life.grow(rows=2)
+    second = pushed(lake, life)
+    assert 0 < second.bytes < first.bytes / 5
+    assert 0 < second.rows < first.rows / 5
+
+
+def test_sealing_and_merging_ship_files_and_no_row_again(lake: Place, life: Life) -> None:
+    life.grow()
+    life.rotate()
+    life.grow()
+    life.end()
+    pushed(lake, life)
+    life.seal()
+    life.compact()
+    again = pushed(lake, life)
+    assert again.objects and not again.rows
+    check_same(lake, life, ["samples", "metrics"])
+
+
+def test_a_run_that_was_opened_before_shows_what_was_pushed_since(lake: Place, life: Life) -> None:
+    life.grow()
+    pushed(lake, life)
+    reader = rs.open(lake.folder).run("r1")
+    assert reader.last_step == 1
+    life.grow()
+    life.end()
+    life.seal()
+    pushed(lake, life)
+    store = rs.open(lake.folder)
+    assert store.run("r1").last_step == 2
+    assert [record.step for record in store.runs()] == [2]
+
+
+def test_another_run_of_the_same_id_is_refused(tmp_path: Path, lake: Place, life: Life) -> None:
+    life.grow()
+    pushed(lake, life)
+    other = Life(tmp_path / "others")
+    other.attempts[0]["started_ns"] += 1
+    other._facts()
+    other.grow()
+    with pytest.raises(BadInput, match="another run 'r1'"):
+        pushed(lake, other)
+    check_same(lake, life, ["metrics"])
+
+
+def test_a_shipper_that_saw_an_older_lake_ships_nothing_twice(lake: Place, life: Life) -> None:
+    life.grow()
+    slow = Pusher(lake, str(life.path))
+    slow.push()
+    life.grow()
+    pushed(lake, life)  # another one was faster
+    life.grow()
+    slow.push()
+    check_same(lake, life, ["samples", "metrics"])
+
+
+def test_a_ship_of_a_taken_number_is_refused(lake: Place, life: Life) -> None:
+    life.grow()
+    pushed(lake, life)
+    state = ledger.read(lake, "r1")
+    old = replace(state, ship=state.ship - 1)
+    with pytest.raises(ledger.Behind):
+        ledger.commit(lake, "r1", old, state.project, state.origin, ledger.Ship(dropped={1}))
+    check_same(lake, life, ["metrics"])
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path, lake: Place) -> None:
+    with pytest.raises(NotFound, match="is no run"):
+        Pusher(lake, str(tmp_path / "nothing"))
+
+
+def test_check_names_what_is_missing_and_what_was_altered(lake: Place, life: Life, cache: Path) -> None:
+    life.grow()
+    life.end()
+    life.seal()
+    pushed(lake, life)
+    objects = {part.name: part for parts in ledger.read(lake, "r1").files.values() for part in parts}
+    gone, altered = [name for name in objects if name.endswith(".parquet")][:2]
+    os.unlink(os.path.join(lake.data_path(), objects[gone].key))
+    path = Path(lake.data_path(), objects[altered].key)
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    problems = {problem.name: problem.says for problem in check(lake).problems}
+    assert set(problems) == {gone, altered}
+    assert "lost" in problems[gone] and "altered" in problems[altered]
+    shutil.rmtree(cache, ignore_errors=True)
+    with pytest.raises(rs.RollscopeError, match="rollscope lake check"):
+        rs.open(lake.folder).run("r1")
+
+
+def test_the_tables_have_the_columns_of_a_folder(lake: Place, life: Life) -> None:
+    life.grow()
+    pushed(lake, life)
+    local, there = rs.open(life.root), rs.open(lake.folder)
+    for table in ("metrics", "samples", "spans", "runs"):
+        names = local.sql(f"SELECT * FROM {table} LIMIT 0", as_arrow=True).column_names
+        expected = names if table == "runs" else ["project", *[name for name in names if name != "escaped"]]
+        assert there.sql(f"SELECT * FROM {table} LIMIT 0", as_arrow=True).column_names == expected
