@@ -3,6 +3,8 @@
 rollscope lake init ./lake
 rollscope lake init ./lake --catalog postgres://lake@db.internal/lake --data s3://team/rollscope
 rollscope lake check ./lake
+rollscope lake tidy ./lake
+rollscope lake delete ./lake grpo-1
 
 Keys come from PG* and AWS_* variables or from ~/.pgpass; `lake.toml` never holds one.
 """
@@ -17,12 +19,18 @@ from rollscope.lake import place
 
 from ._terminal import in_line, print_json, say
 
-ACTIONS = ("init", "check")
+ACTIONS = {
+    "init": "make a lake",
+    "check": "compare every object with its checksum",
+    "tidy": "merge small files and remove what no run needs",
+    "delete": "delete runs for good",
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=ACTIONS, help="make a lake; compare every object with its checksum")
+    parser.add_argument("action", choices=ACTIONS, help="; ".join(f"{name}: {says}" for name, says in ACTIONS.items()))
     parser.add_argument("lake", metavar="LAKE", help="folder of the lake, with its lake.toml")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of the runs to delete")
     parser.add_argument("--catalog", default="", metavar="URL", help="postgres://USER@HOST/DATABASE (default: a file)")
     parser.add_argument("--data", default="", metavar="PLACE", help="s3://BUCKET/PREFIX, or a folder (default: data)")
 
@@ -30,7 +38,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.action != "init" and (args.catalog or args.data):
         raise BadInput(f"--catalog and --data belong to `rollscope lake init`; {args.action} reads them from lake.toml")
-    return {"init": _init, "check": _check}[args.action](args)
+    if (args.action == "delete") != bool(args.runs):
+        raise BadInput("`rollscope lake delete LAKE RUN` names runs, and no other action does")
+    return {"init": _init, "check": _check, "tidy": _tidy, "delete": _delete}[args.action](args)
 
 
 def _init(args: argparse.Namespace) -> int:
@@ -58,3 +68,28 @@ def _check(args: argparse.Namespace) -> int:
         f"{size}: {len(found.problems)} missing or altered." if found.problems else f"{size}: all as they were shipped."
     )
     return bool(found.problems)
+
+
+def _tidy(args: argparse.Namespace) -> int:
+    from rollscope.lake import tidy
+
+    done = tidy.tidy(place.read(args.lake))
+    if args.json:
+        print_json(asdict(done))
+    else:
+        removed = f"{done.objects_removed:,} objects removed, {done.bytes_removed / 1e6:,.1f} MB"
+        say(f"Tables: {done.files_before:,} files became {done.files_after:,}. {removed}.")
+    return 0
+
+
+def _delete(args: argparse.Namespace) -> int:
+    from rollscope.lake import deletion
+
+    where = place.read(args.lake)
+    removed = {run: deletion.delete(where, run) for run in args.runs}
+    if args.json:
+        print_json({"deleted": removed})
+    else:
+        for run, count in removed.items():
+            say(f"Deleted the run {run!r} for good: its rows and {count:,} objects.")
+    return 0

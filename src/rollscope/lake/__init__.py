@@ -18,5 +18,7 @@ training process imports this room: shipping is a process of its own.
     follow     ship a run while it is recorded
     mirroring  keep the cache equal to the lake, for a server
     check      compare every object with its checksum
+    tidy       merge small files, remove what no run needs
+    deletion   delete a run for good
     door       `open(path)` for a folder of runs or a lake
 """

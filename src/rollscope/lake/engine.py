@@ -144,6 +144,8 @@ def saying(place: Place) -> Iterator[None]:
 
     try:
         yield
+    except duckdb.TransactionException:  # somebody else was faster: the caller tries again
+        raise
     except duckdb.Error as error:
         raise LakeUnreachable(_sentence(place, without_keys(str(error)))) from None
 

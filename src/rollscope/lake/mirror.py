@@ -48,6 +48,11 @@ def refresh(objects: Objects, folder: str, held: Held) -> bool:
     return _remove_others(folder, held) or changed
 
 
+def remove(folder: str) -> None:
+    """Remove a run that the lake has no more."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _grow(objects: Objects, path: str, parts: list[Object]) -> bool:
     """Fetch the bytes of a log that lie behind its end here."""
     here = os.path.getsize(path) if os.path.exists(path) else -1

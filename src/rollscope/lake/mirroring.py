@@ -26,7 +26,11 @@ class Mirroring:
 
     def look(self) -> int:
         """Fetch what is new; return how many runs had something. Raises a sentence."""
-        changed = {run: ship for run, ship in self._last().items() if self._seen.get(run) != ship}
+        last = self._last()
+        for run in set(self._seen) - set(last):
+            mirror.remove(os.path.join(self.folder, run))
+            del self._seen[run]
+        changed = {run: ship for run, ship in last.items() if self._seen.get(run) != ship}
         for run in changed:
             held = ledger.read(self.place, run)
             mirror.refresh(self._objects, os.path.join(self.folder, run), held.files)

@@ -87,15 +87,17 @@ class Objects:
             with self._s3().open_input_stream(path) if self.place.is_remote else open(path, "rb") as source:
                 yield source
 
-    def keys(self, prefix: str) -> dict[str, int]:
-        """The keys below a prefix, with the size of each object."""
+    def keys(self, prefix: str) -> dict[str, tuple[int, float]]:
+        """The keys below a prefix, with the size of each object and the time it was stored."""
         import pyarrow.fs as fs
 
         with self._saying():
             system = self._s3() if self.place.is_remote else fs.LocalFileSystem()
             found = system.get_file_info(fs.FileSelector(self._path(prefix), allow_not_found=True, recursive=True))
             start = len(self._path("x")) - 1
-            return {info.path[start:]: info.size for info in found if info.type == fs.FileType.File}
+            return {
+                info.path[start:]: (info.size, info.mtime_ns / 1e9) for info in found if info.type == fs.FileType.File
+            }
 
     def delete(self, key: str) -> None:
         """Delete an object; nothing happens if there is none."""

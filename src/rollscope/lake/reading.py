@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from rollscope.errors import BadInput
 from rollscope.store import arrow
-from rollscope.store.listing.entries import Entry
+from rollscope.store.listing.entries import NEVER_RUNS, Entry
 from rollscope.store.listing.records import LARGE
 from rollscope.store.project.entry import Entry as ProjectEntry
 from rollscope.store.project.log import ProjectLog
@@ -79,12 +79,13 @@ class LakeStore(Store):
         return _ReadOnlyLog(self.path)
 
     def _fetch(self, id: str) -> None:
-        """Bring a run into the cache, or what is new of it."""
+        """Bring a run into the cache, or what is new of it. One that was deleted leaves it."""
         if time.monotonic() - self._looked_at.get(id, -FRESH_SECONDS) < FRESH_SECONDS:
             return
-        held = ledger.read(self.place, id)
-        if held.ship:
-            mirror.refresh(self._objects, os.path.join(self.path, id), held.files)
+        if os.path.basename(id) != id or id in ("", os.curdir, os.pardir, *NEVER_RUNS):
+            return
+        held, folder = ledger.read(self.place, id), os.path.join(self.path, id)
+        mirror.refresh(self._objects, folder, held.files) if held.ship else mirror.remove(folder)
         self._looked_at[id] = time.monotonic()
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ BOOK = {  # table -> columns
     "resumed": "project VARCHAR, run VARCHAR, part BIGINT, attempt BIGINT, first BIGINT",
     "replaced": "project VARCHAR, run VARCHAR, id VARCHAR, part BIGINT",
 }
+OF_RUNS = [name for name in BOOK if name != "version"]
 WHOLE_TYPES = {"int64": "BIGINT", "float64": "DOUBLE", "bool": "BOOLEAN", **SQL_TYPES}
 MORE = ("project", "run", "part")  # columns of every table of `rows`, beside its own
 LAST = {  # of `runs` the last row counts
