@@ -136,7 +136,7 @@ def fetched(objects: Objects, part: Object) -> Iterator[bytes]:
 
 
 def _advice(part: Object) -> str:
-    return f"{part.name} cannot be read. See `rollscope lake check`, and push the run again from its own folder."
+    return f"{part.name} cannot be read. See `rollscope lake check`; to mend it, delete the run from the lake and push it again."
 
 
 def _set_time(path: str, part: Object) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +62,8 @@ def read(folder: str | os.PathLike[str]) -> Place:
     path = os.path.join(folder, NAME)
     if not os.path.isfile(path):
         raise NotFound(f"{folder!r} is no lake: it has no {NAME}. Make one with: rollscope lake init {folder}")
+    import tomllib  # a folder that is no lake needs none of it
+
     try:
         said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -95,9 +95,11 @@ def new(folder: str, catalog: str = "", data: str = "") -> Place:
         raise CannotWrite(f"{folder!r} is a lake already: push to it, or choose another folder")
     if os.path.isdir(folder) and any(name != NAME for name in os.listdir(folder)):
         raise CannotWrite(f"{folder!r} holds other files: choose a new or an empty folder for the lake")
+    import secrets
+
     check_catalog(catalog or CATALOG)
     check_data(data or DATA)
-    return Place(folder, uuid.uuid4().hex, catalog or CATALOG, data or DATA)
+    return Place(folder, secrets.token_hex(16), catalog or CATALOG, data or DATA)
 
 
 def write(place: Place) -> None:
