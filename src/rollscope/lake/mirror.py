@@ -136,7 +136,7 @@ def fetched(objects: Objects, part: Object) -> Iterator[bytes]:
 
 
 def _advice(part: Object) -> str:
-    return f"{part.name} cannot be read. See `rollscope lake check`; to mend it, delete the run from the lake and push it again."
+    return f"{part.name} cannot be read. See `rollscope lake check`; delete the run from the lake and push it again."
 
 
 def _set_time(path: str, part: Object) -> None:

@@ -112,6 +112,8 @@ class Objects:
             import pyarrow.fs as fs
 
             endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+            if endpoint:  # few servers but Amazon's know the checksums that newer clients add
+                os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
             url = urlsplit(endpoint)
             where = {"endpoint_override": url.netloc, "scheme": url.scheme} if endpoint else {}
             region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
