@@ -33,8 +33,8 @@ def delete(place: Place, run: str) -> int:
             raise NotFound(f"the lake {place.folder!r} has no run {run[:80]!r}. List its runs: rollscope ls --dir LAKE")
         _delete_rows(connection, run)
         tidy.forget(connection, 0)
-    for key in keys:
-        objects.delete(key)
+    for prefix in {"/".join(key.split("/")[:3]) for key in keys}:
+        objects.delete_below(prefix)
     return len(keys)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
@@ -102,7 +103,31 @@ class Objects:
     def delete(self, key: str) -> None:
         """Delete an object; nothing happens if there is none."""
         with self._saying(), contextlib.suppress(FileNotFoundError):
-            self._s3().delete_file(self._path(key)) if self.place.is_remote else os.unlink(self._path(key))
+            if not self.place.is_remote:
+                os.unlink(self._path(key))
+                return
+            try:
+                self._s3().delete_file(self._path(key))
+            except OSError:  # Arrow then stores an empty folder, which a server may refuse
+                if self._is_there(key):
+                    raise
+
+    def delete_below(self, prefix: str) -> None:
+        """Delete every object below a prefix."""
+        with self._saying(), contextlib.suppress(FileNotFoundError):
+            if not self.place.is_remote:
+                shutil.rmtree(self._path(prefix))
+                return
+            try:
+                self._s3().delete_dir(self._path(prefix))
+            except OSError:
+                if self.keys(prefix):
+                    raise
+
+    def _is_there(self, key: str) -> bool:
+        import pyarrow.fs as fs
+
+        return bool(self._s3().get_file_info(self._path(key)).type == fs.FileType.File)
 
     def _path(self, key: str) -> str:
         return f"{self._root.removeprefix('s3://')}/{key}"
