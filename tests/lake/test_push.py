@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import rollscope as rs
-from rollscope.errors import BadInput, NotFound
-from rollscope.lake import ledger
+from rollscope.errors import BadInput, CorruptFile, NotFound
+from rollscope.lake import engine, ledger
 from rollscope.lake.check import check
 from rollscope.lake.place import Place
 from rollscope.lake.push import Pusher
@@ -141,3 +141,20 @@ def test_the_tables_have_the_columns_of_a_folder(lake: Place, life: Life) -> Non
         names = local.sql(f"SELECT * FROM {table} LIMIT 0", as_arrow=True).column_names
         expected = names if table == "runs" else ["project", *[name for name in names if name != "escaped"]]
         assert there.sql(f"SELECT * FROM {table} LIMIT 0", as_arrow=True).column_names == expected
+
+
+def test_a_lake_of_an_older_rollscope_gets_the_columns_it_lacks(lake: Place, life: Life) -> None:
+    with engine.connected(lake) as connection:
+        connection.execute("ALTER TABLE lake.rows.metrics DROP COLUMN clock")
+    life.grow()
+    pushed(lake, life)
+    check_same(lake, life, ["metrics"])
+
+
+def test_a_lake_of_a_newer_rollscope_is_refused_with_a_sentence(lake: Place, life: Life) -> None:
+    with engine.connected(lake) as connection:
+        connection.execute("INSERT INTO lake.book.version VALUES (99)")
+    life.grow()
+    for use in (lambda: pushed(lake, life), lambda: rs.open(lake.folder).runs()):
+        with pytest.raises(CorruptFile, match=r"version 99 .* newer Rollscope"):
+            use()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import engine
+from . import engine, tables
 from .place import Place
 from .spool import Held, Object, held
 
@@ -104,6 +104,8 @@ def commit(place: Place, run: str, state: State, project: str, origin: str, ship
 def _commit(place: Place, run: str, state: State, project: str, origin: str, ship: Ship) -> None:
     number = state.ship + 1
     with engine.exclusively(place, run), engine.connected(place) as connection:
+        tables.check_version(connection, place.folder)
+        tables.add_columns(connection)
         connection.execute("BEGIN")
         last = connection.execute("SELECT max(ship) FROM lake.book.ships WHERE run = ?", [run]).fetchall()[0][0]
         if (last or 0) != state.ship:

@@ -96,11 +96,15 @@ def of_log(run: str, name: str, start: int) -> Part | None:
     tail.refresh()
     if tail.offset <= start:
         return None
-    tables = {table: fold.join(tail.tables(table), arrow.schema(TABLES[table])) for table in tail.names()}
-    tables.pop("runs", None)
+    names = [table for table in tail.names() if table in TABLES and table != "runs"]
+    tables = {name: _of_tail(tail, name) for name in names}
     metrics = metric_table.table(tail.metrics.everything(), words, os.path.basename(os.path.normpath(run)))
-    known = {table: rows for table, rows in {**tables, "metrics": metrics}.items() if table in TABLES and len(rows)}
+    known = {table: rows for table, rows in {**tables, "metrics": metrics}.items() if len(rows)}
     return Part([(tail.stem, start, tail.offset)], known)
+
+
+def _of_tail(tail: Tail, name: str) -> pa.Table:
+    return fold.join([tail.rows(part) for part in tail.parts(name)], arrow.schema(TABLES[name]))
 
 
 def of_logs(run: str, folder: Folder, parts: Parts) -> list[Part]:

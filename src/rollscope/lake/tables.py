@@ -55,10 +55,7 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"CREATE TABLE IF NOT EXISTS lake.book.{name} ({columns})")
     for name in TABLES:
         _create_rows(connection, name)
-    connection.execute("USE lake")
-    for name in TABLES:
-        connection.execute(f"CREATE OR REPLACE VIEW lake.main.{name} AS {view(name)}")
-    connection.execute("USE memory")
+    _create_views(connection)
     if not connection.execute("SELECT count(*) FROM lake.book.version").fetchall()[0][0]:
         connection.execute(f"INSERT INTO lake.book.version VALUES ({VERSION})")
     connection.execute("COMMIT")
@@ -68,6 +65,25 @@ def _create_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     columns = ", ".join(f'"{column}" {type_}' for column, type_ in row_columns(name).items())
     connection.execute(f"CREATE TABLE IF NOT EXISTS lake.rows.{name} ({columns})")
     connection.execute(f"ALTER TABLE lake.rows.{name} SET PARTITIONED BY (project, run)")
+
+
+def add_columns(connection: duckdb.DuckDBPyConnection) -> None:
+    """Add the columns that this Rollscope knows and the lake was made without."""
+    query = "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'lake' AND schema_name = 'rows'"
+    there = set(connection.execute(query).fetchall())
+    lacking = {(name, column): type_ for name in TABLES for column, type_ in row_columns(name).items()}
+    lacking = {key: type_ for key, type_ in lacking.items() if key not in there}
+    for (name, column), type_ in lacking.items():
+        connection.execute(f'ALTER TABLE lake.rows.{name} ADD COLUMN "{column}" {type_}')
+    if lacking:
+        _create_views(connection)
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("USE lake")
+    for name in TABLES:
+        connection.execute(f"CREATE OR REPLACE VIEW lake.main.{name} AS {view(name)}")
+    connection.execute("USE memory")
 
 
 def row_columns(name: str) -> dict[str, str]:
