@@ -16,7 +16,7 @@ import duckdb  # noqa: F401
 import pyarrow.compute  # noqa: F401
 
 from rollscope.lake import place
-from rollscope.lake.push import Pusher
+from rollscope.lake.shipping.push import Pusher
 
 LONGEST = 0.6  # seconds that a push lives
 

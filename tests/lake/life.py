@@ -16,7 +16,7 @@ import numpy as np
 
 import rollscope as rs
 from rollscope.lake.place import Place
-from rollscope.lake.push import Pushed, Pusher
+from rollscope.lake.shipping.push import Pushed, Pusher
 from rollscope.store.log import block
 from rollscope.store.log.files import file_name
 from rollscope.store.log.writer import LogWriter

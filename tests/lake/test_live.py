@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import rollscope as rs
-from rollscope.lake import follow
 from rollscope.lake.place import Place
+from rollscope.lake.shipping import follow
 from tests.lake.life import Life, check_same, pushed
 
 WAIT_SECONDS = 60.0

@@ -14,7 +14,7 @@ from rollscope.errors import BadInput, CorruptFile, NotFound
 from rollscope.lake import engine, ledger
 from rollscope.lake.check import check
 from rollscope.lake.place import Place
-from rollscope.lake.push import Pusher
+from rollscope.lake.shipping.push import Pusher
 from tests.lake.life import Life, check_same, pushed
 
 

@@ -24,7 +24,7 @@ from ._chosen import chosen
 from ._terminal import in_line, print_json, say
 
 if TYPE_CHECKING:
-    from rollscope.lake.push import Pushed
+    from rollscope.lake.shipping.push import Pushed
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def _paths(args: argparse.Namespace) -> list[str]:
 
 def _pushed(where: place.Place, path: str) -> dict[str, Any]:
     """What was shipped, or why it could not be. One bad run does not stop the others."""
-    from rollscope.lake.push import Pusher
+    from rollscope.lake.shipping.push import Pusher
 
     try:
         return asdict(Pusher(where, path).push())
@@ -75,7 +75,7 @@ def _pushed(where: place.Place, path: str) -> dict[str, Any]:
 
 def _follow(where: place.Place, paths: list[str], as_json: bool) -> int:
     """Ship one run while it is recorded."""
-    from rollscope.lake.follow import follow
+    from rollscope.lake.shipping.follow import follow
 
     if len(paths) != 1:
         raise BadInput(f"--follow ships one run, and these are {len(paths)}: start a process for each")

@@ -11,11 +11,9 @@ training process imports this room: shipping is a process of its own.
     tables     the tables and views of the lake
     ledger     what the lake holds of a run; commit a ship
     spool      the files of a run's folder that are shipped
-    parts      which rows of a run the lake lacks
-    push       ship one run
+    shipping/  ship one run, once or while it is recorded
     mirror     a run's files in the local cache
     reading    the runs of a lake, as the store shows the runs of a folder
-    follow     ship a run while it is recorded
     mirroring  keep the cache equal to the lake, for a server
     check      compare every object with its checksum
     tidy       merge small files, remove what no run needs

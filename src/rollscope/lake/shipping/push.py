@@ -11,14 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rollscope.errors import BadInput, CannotWrite, NotFound
+from rollscope.lake import ledger
+from rollscope.lake.ledger import Behind, Ship, State
+from rollscope.lake.objects import Objects
+from rollscope.lake.place import Place
 from rollscope.store.folder import Folder
 from rollscope.store.listing.entries import is_run
 
-from . import ledger, parts
-from .ledger import Behind, Ship, State
+from . import parts
 from .loading import Loading
-from .objects import Objects
-from .place import Place
 
 NO_PROJECT = "default"
 TRIES = 20  # looks at a folder that is sealed or merged meanwhile

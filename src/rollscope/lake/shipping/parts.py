@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rollscope.lake.ledger import Ranges
 from rollscope.store import arrow
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
@@ -26,8 +27,6 @@ from rollscope.store.sealed import metric_table
 from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import full_table
 from rollscope.store.tables import sample_rows
-
-from .ledger import Ranges
 
 Parts = Mapping[int, Ranges]
 LOOSE = ""  # the stem of a part that covers no log

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from rollscope.lake import spool
+from rollscope.lake.ledger import PARTS_OF_A_SHIP, Ship, State
+from rollscope.lake.objects import Stretch
+from rollscope.lake.spool import Object
 from rollscope.store import arrow, state
 from rollscope.store.folder import Folder
 from rollscope.store.schema import TABLES
 from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.tables.sql_views import escaped
 
-from . import parts, spool
-from .ledger import PARTS_OF_A_SHIP, Ship, State
-from .objects import Stretch
+from . import parts
 from .parts import Part
-from .spool import Object
 
 
 class Loading:

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 
 from rollscope.errors import BadInput, RollscopeError
+from rollscope.lake.place import Place
 from rollscope.store import state
 from rollscope.store.folder import Folder
 
-from .place import Place
 from .push import Pushed, Pusher
 
 TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s

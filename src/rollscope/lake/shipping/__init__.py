@@ -1,0 +1,5 @@
+"""Ship one run: its files as objects, and the rows that the lake lacks.
+
+Promises: a ship that is killed adds nothing, and one that is repeated adds nothing again.
+Door: `push` (until the lake lacks nothing), `follow` (until the run is over).
+"""
