@@ -30,6 +30,7 @@ def rows_at(step: int) -> list[dict[str, Any]]:
             "repeat": repeat,
             "scores": {"correct": score(task, step)},
             "answer": "18" if score(task, step) else "21",
+            "tags": ["fruit", "seven"] if task == 7 else ["fruit"] if task < 10 else [],
             "sample": {"prompt": f"Question {task}: <b>apples</b>", "completion": texts[score(task, step) == 1.0]},
         }
         for task in range(TASKS)
@@ -94,6 +95,23 @@ def test_a_cell_opens_the_repeats_of_its_step(evals_site: str, tab: Any) -> None
     until(tab, "[...document.querySelectorAll('.answer b')].some((b) => b.textContent === 'Step 100')")
     tab.hover(".matrix .rows", position={"x": 224 + 90 + 15, "y": 12})
     until(tab, "document.querySelector('.matrix').title === 'step 300: 0'")
+
+
+def test_tasks_stand_under_their_tags_with_the_mean_of_each(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals?range=200-300")
+    tab.click("text=By tag")
+    until(tab, "document.querySelector('.matrix').dataset.count === '65'")  # 61 tasks, 3 tags, one task twice
+    rows = (
+        "[...document.querySelectorAll('.matrix [role=option]')].map((o) => o.textContent.replace(/\\s+/g, ' ').trim())"
+    )
+    until(tab, f"{rows}[0].startsWith('fruit 10 tasks: step 200: 0.3, step 300: 0.7, change +0.40')")
+    tab.focus(".matrix")
+    tab.keyboard.press("ArrowDown")
+    until(tab, "document.querySelector('.matrix').getAttribute('aria-activedescendant') === 'task-1'")
+    tab.fill(".eval-filters [data-search]", "seven")
+    until(tab, "document.querySelector('.matrix').dataset.count === '4'")
+    assert tab.evaluate(rows)[2].startswith("seven 1 task: step 200: 1")
+    assert "by=tag" in tab.url
 
 
 def test_the_page_follows_keys_search_and_another_pair(evals_site: str, tab: Any) -> None:

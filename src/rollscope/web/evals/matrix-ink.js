@@ -60,11 +60,13 @@ function sized(canvas, box) {
 /** Row lines, the two compared steps as bands, the row that is open or under the pointer.
  * @param {CanvasRenderingContext2D} ink @param {Box} box @param {Shown} shown
  * @param {number} first @param {number} last */
-function grounds(ink, box, { m, before, after, at, over }, first, last) {
+function grounds(ink, box, { m, rows, before, after, at, over }, first, last) {
   const tokens = colors();
   const end = changeAt(box, m);
   const bottom = Math.min(box.height, last * ROW - box.top);
-  for (const i of new Set([over, at])) {
+  const tags = [];
+  for (let i = first; i < last; i++) if ((rows[i] ?? 0) >= (m.real ?? Infinity)) tags.push(i);
+  for (const i of new Set([over, at, ...tags])) {
     if (i < first || i >= last) continue;
     ink.fillStyle = tokens.s1 ?? "";
     ink.fillRect(0, i * ROW - box.top, box.width, ROW);
@@ -183,8 +185,19 @@ function words(ink, box, { m, rows, before, after, seen }, i) {
   let x = PAD.left;
   if (seen.has(id)) x += trained(ink, x, y);
   const end = box.name - PAD.right;
-  x += 8 + text(ink, `400 12px ${MONO}`, tokens.ink3 ?? "", id, x, y, end - x);
-  if (end - x > 12) text(ink, `400 12px ${SANS}`, tokens.ink ?? "", label, x, y, end - x);
+  const isTag = t >= (m.real ?? Infinity);
+  x +=
+    8 +
+    text(
+      ink,
+      isTag ? `600 12px ${SANS}` : `400 12px ${MONO}`,
+      (isTag ? tokens.ink : tokens.ink3) ?? "",
+      id,
+      x,
+      y,
+      end - x,
+    );
+  if (end - x > 12) text(ink, `400 12px ${SANS}`, (isTag ? tokens.ink3 : tokens.ink) ?? "", label, x, y, end - x);
   const change = changeOf(m, t, before, after);
   ink.font = `400 12px ${SANS}`;
   ink.textAlign = "right";

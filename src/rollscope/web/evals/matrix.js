@@ -17,7 +17,7 @@ const BLOCK = 16; // columns of heads that come and go together
 const SETTLED_MS = 120; // after the last scroll: then the summaries follow
 
 /** @param {{m: Matrix, rows: number[], before: number, after: number, at: number,
- *   seen: Set<string>, pick: (task: number, step?: number) => void,
+ *   seen: Set<string>, pick: (row: number, step?: number) => void,
  *   pickStep: (step: number) => void, move: (by: number) => void,
  *   scrolled: (left: number) => void}} props */
 export function TaskMatrix({ m, rows, before, after, at, seen, pick, pickStep, move, scrolled }) {
@@ -67,8 +67,7 @@ export function TaskMatrix({ m, rows, before, after, at, seen, pick, pickStep, m
   const click = (/** @type {any} */ e) => {
     const option = e.target.closest?.("[role=option]");
     const [row, column] = e.detail || !option ? hit(e) : [Number(option.dataset.row), -1];
-    const t = rows[row];
-    if (t !== undefined) pick(t, m.steps[column]);
+    if (rows[row] !== undefined) pick(row, m.steps[column]);
   };
   const keys = (/** @type {KeyboardEvent} */ e) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
@@ -229,7 +228,7 @@ function Summaries({ m, rows, before, after, at, seen, top, height }) {
         class="taskrow"
         role="option"
         id=${`task-${i}`}
-        key=${t}
+        key=${i}
         data-row=${i}
         aria-selected=${String(i === at)}
         aria-setsize=${rows.length}

@@ -1,34 +1,24 @@
 /** Evals: a score over steps with its interval, two steps paired, and every task at every step. */
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { pairOf, rowsOf } from "../base/evals/task-rows.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { pairOf } from "../base/evals/task-rows.js";
 import { unpack } from "../base/chart/points.js";
 import { count, plural } from "../base/text/format.js";
 import { History } from "../evals/history.js";
-import { TaskMatrix } from "../evals/matrix.js";
 import { Paired } from "../evals/paired.js";
+import { ORDERS, Tasks } from "../evals/tasks.js";
 import { marginOf, signed } from "../evals/words.js";
-import { bind } from "../keys.js";
 import { CardPage } from "../parts/cards/card-page.js";
 import { Environments } from "../parts/environments.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
 import { go, returned, tape, view } from "../state.js";
-import { ROOT, columns, part } from "../wire/api.js";
+import { columns, part } from "../wire/api.js";
 
 /** @typedef {import("../wire/types.gen").SetShape} SetShape */
 /** @typedef {import("../base/evals/task-rows.js").Matrix} Matrix */
-/** @typedef {import("../base/evals/task-rows.js").Order} Order */
 
 export const pane = true;
-
-const ORDERS = /** @type {[Order, string][]} */ ([
-  ["changed", "Most changed"],
-  ["lost", "Lost"],
-  ["learnt", "Learnt"],
-  ["never", "Never solved"],
-  ["failed", "Failed"],
-]);
 
 export function Page() {
   const path = `runs/${part(view.value.run)}/evals`;
@@ -177,7 +167,7 @@ function OneSet({ set: first, path, version }) {
   return html`
     ${one ? null : h(Paired, { pair, graded: m.graded, steps: first.steps, pick, show })}
     ${h(History, { set, graded: m.graded, before, after, plot })}
-    ${h(Tasks, { m, pair, before, after, pick, scrolled, file, overlap })}
+    ${h(Tasks, { m, pair, before, after, choose: pick, scrolled, file, overlap })}
   `;
 }
 
@@ -196,103 +186,4 @@ function useMatrix(path, version) {
     return () => abort.abort();
   }, [path, version, returned.value]);
   return m;
-}
-
-/** What training has seen of the set. @param {import("../wire/types.gen").OverlapShape | null} o */
-function seenWords(o) {
-  if (!o?.prompts) return "";
-  const all = o.exact.length + o.near.length;
-  if (!all) return `; none is among the ${plural(o.prompts, "training prompt")}`;
-  const how = `${count(o.exact.length)} word for word, ${count(o.near.length)} nearly`;
-  return `; ${plural(all, "task")} seen in training (${how})`;
-}
-
-/** @param {{m: Matrix, pair: any, before: number, after: number,
- *   pick: (a: number, b: number) => void, scrolled: (left: number) => void, file: string,
- *   overlap: import("../wire/types.gen").OverlapShape | null}} props */
-function Tasks({ m, pair, before, after, pick, scrolled, file, overlap }) {
-  const seen = useMemo(() => new Set([...(overlap?.exact ?? []), ...(overlap?.near ?? [])]), [overlap]);
-  const order = /** @type {Order} */ (ORDERS.find(([o]) => o === view.value.sort)?.[0] ?? "changed");
-  const [b, a] = [m.steps.indexOf(before), m.steps.indexOf(after)];
-  const rows = useMemo(
-    () => rowsOf(m, order, b, a, pair.kinds, view.value.q),
-    [m, order, before, after, pair, view.value.q],
-  );
-  const sizes = useMemo(
-    () => Object.fromEntries(ORDERS.map(([o]) => [o, rowsOf(m, o, b, a, pair.kinds, "").length])),
-    [m, before, after, pair],
-  );
-  const open = view.value.open.startsWith("task:") ? view.value.open.slice(5) : "";
-  const at = rows.findIndex((t) => m.tasks[t] === open);
-  const show = (/** @type {number} */ t, /** @type {number} */ step = NaN) =>
-    go({ open: `task:${m.tasks[t]}`, ...(Number.isNaN(step) ? {} : { step }) }, open ? "replace" : "push");
-  const now = useRef({ rows, at, show });
-  now.current = { rows, at, show };
-  const move = (/** @type {number} */ by) => {
-    const { rows: list, at: row, show: openTask } = now.current;
-    const next = list[Math.max(0, Math.min(list.length - 1, row + by))];
-    if (next !== undefined) openTask(next);
-  };
-  useLayoutEffect(
-    () =>
-      bind([
-        { keys: ["j"], says: "next task", run: () => move(1) },
-        { keys: ["k"], says: "previous task", run: () => move(-1) },
-      ]),
-    [],
-  );
-  const pickStep = (/** @type {number} */ s) => (s < after ? pick(s, after) : pick(before === s ? after : before, s));
-  const changed = pair.kinds.learnt.length + pair.kinds.lost.length;
-  const steps = `step ${count(before)} and ${count(after)}`;
-  return html`
-    <div class="eval-filters">
-      <div class="seg" role="group" aria-label="Tasks">
-        ${ORDERS.map(
-          ([key, words]) => html`
-            <button type="button" aria-pressed=${String(key === order)} onClick=${() => go({ sort: key }, "replace")}>
-              ${words}${
-                key === "changed"
-                  ? ""
-                  : html`
-                      ${" "}
-                      <span class=${key === "failed" && sizes[key] ? "n bad" : "n ink3"}>${count(sizes[key])}</span>
-                    `
-              }
-            </button>
-          `,
-        )}
-      </div>
-      <input
-        class="field"
-        data-search
-        spellcheck=${false}
-        placeholder="Task, prompt or tag"
-        aria-label="Search tasks"
-        value=${view.value.q}
-        onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
-      <a class="button" href=${new URL(`api/${file}`, ROOT).href} download>CSV</a>
-    </div>
-    ${
-      rows.length
-        ? h(TaskMatrix, { m, rows, before, after, at, seen, pick: show, pickStep, move, scrolled })
-        : html`
-            <p class="none ink2">${view.value.q ? "No task fits the search." : "No task is of this kind."}</p>
-          `
-    }
-    <footer class="eval-foot n">
-      <span class="ink3">
-        ${plural(changed, "task")} of ${count(pair.n)} flipped between ${steps}${seenWords(overlap)}
-      </span>
-      <span class="ink3">
-        cell = mean of a task's repeats ${" "}
-        <span class="ramp">
-          ${[0, 1, 2, 3, 4, 5, 6].map(
-            (r) => html`
-              <i class=${`r r${r}`}></i>
-            `,
-          )}
-        </span>
-      </span>
-    </footer>
-  `;
 }
