@@ -1,8 +1,8 @@
 /** Tasks of an evaluation set by steps: which rows a list shows, and in which order. */
 
 /** @typedef {{tasks: string[], labels: string[], tags: string[][], steps: number[],
- *   graded: boolean, mean: Float32Array, failed: Uint8Array, real?: number}} Matrix rows from `real`
- *   on are tags */
+ *   graded: boolean, mean: Float32Array, failed: Uint8Array, real?: number}} Matrix */
+// Rows from `real` on are tags.
 /** @typedef {"changed" | "lost" | "learnt" | "never" | "failed"} Order */
 
 /** The mean of a task at a step; NaN: no repeat has a score.
