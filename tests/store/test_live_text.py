@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import resource
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,22 @@ def test_a_search_goes_on_while_its_log_is_sealed(world: Any) -> None:
     found += [hit.id for hit in hits]
     assert sorted(found) == sorted(f"{step}.0" for step in range(STEPS))
     assert len(list(rs.open(world.root).run("r1").search("answer"))) == STEPS
+
+
+def test_a_search_through_the_logs_of_many_ranks_needs_few_handles(world: Any) -> None:
+    ranks = 160
+    for rank in range(ranks):
+        writer = world.writer(rank)
+        writer.rows("samples", [{"id": f"{rank}", "step": rank, "completion": f"answer {rank}"}])
+        writer.finish()
+    run = rs.open(world.root).run("r1")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 100, hard))
+    try:
+        found = [hit.id for hit in run.search("answer")]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found == [f"{rank}" for rank in reversed(range(ranks))]
 
 
 @pytest.mark.parametrize("door", ["a reader", "the sealer"])

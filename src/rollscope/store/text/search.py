@@ -34,6 +34,7 @@ from .row_group import Matches, in_row_group, in_table
 GROWING = (1, 4, 16, 64)  # row groups in a batch: few at first
 AHEAD = 2  # batches searched while hits are consumed
 TEXTS = ("completion", "prompt", "messages", "answer")
+MOST_OPEN = 64  # live logs that are held open during a search
 BLOCKS = 64  # of a live log that are searched at once
 OF_HITS = ("id", "step", "attempt", arrow.ESCAPED)
 UNKNOWN_STEP = 2**62  # live rows without a step are searched first
@@ -97,9 +98,10 @@ def _batches(folder: Folder, phrase: Phrase, columns: Sequence[str], logs: ExitS
     for sealed in folder.sets:
         if "samples.text.parquet" in sealed.files:
             parts += _SealedText(folder, sealed, phrase, columns).batches()
-    for tail in folder.tails.values():
-        if found := tail.parts("samples"):
-            parts += _LiveText(folder, tail, logs.enter_context(tail.opened()), phrase, columns).batches(found)
+    tails = [tail for tail in folder.tails.values() if tail.parts("samples")]
+    for number, tail in enumerate(tails):
+        log = logs.enter_context(tail.opened()) if number < MOST_OPEN else None
+        parts += _LiveText(folder, tail, log, phrase, columns).batches(tail.parts("samples"))
     return sorted(parts, key=lambda batch: -batch.newest)
 
 
@@ -109,7 +111,7 @@ class _LiveText:
 
     folder: Folder
     tail: Tail
-    log: BinaryIO
+    log: BinaryIO | None  # None: opened when its turn comes, since a thousand ranks have too many
     phrase: Phrase
     columns: Sequence[str]
 
