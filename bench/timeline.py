@@ -112,7 +112,7 @@ def seconds_a_step(run: Any) -> float:
 
 
 def predictions(seeds: int) -> list[dict[str, str]]:
-    errors: dict[str, list[float]] = {}
+    found: dict[str, list[tuple[float, float, float]]] = {}  # change -> predicted, measured, error
     print(f"{'change':<18}{'seed':>5}{'healthy':>10}{'predicted':>11}{'measured':>10}{'error':>8}")
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as folder:
@@ -122,10 +122,15 @@ def predictions(seeds: int) -> list[dict[str, str]]:
             for name, (change, how) in changes(seed).items():
                 predicted = before - saves(recorded, change) / 1e9 / (STEPS - FIRST)
                 measured = seconds_a_step(trained(Path(folder) / name.replace(" ", "-"), seed, **how))
-                errors.setdefault(name, []).append(100 * abs(predicted - measured) / measured)
+                error = 100 * abs(predicted - measured) / measured
+                found.setdefault(name, []).append((predicted, measured, error))
                 line = f"{name:<18}{seed:>5}{before:>10.3f}{predicted:>11.3f}{measured:>10.3f}"
-                print(f"{line}{errors[name][-1]:>7.1f}%", flush=True)
-    return [results.row(f"timeline: error of the prediction, {name}", "%", found) for name, found in errors.items()]
+                print(f"{line}{error:>7.1f}%", flush=True)
+    return [
+        results.row(f"timeline: {what}, {name}", unit, [run[i] for run in runs])
+        for name, runs in found.items()
+        for i, (what, unit) in enumerate((("predicted step", "s"), ("measured step", "s"), ("error", "%")))
+    ]
 
 
 def large(folder: Path, spans: int) -> Any:

@@ -32,6 +32,7 @@ def texts() -> dict[Path, str]:
         DOCS / "cli.md": docs_cli.page(),
         DOCS / "format.md": docs_format.page(),
         DOCS / "bench.md": docs_bench.page(),
+        DOCS / "timeline.md": docs_bench.timeline(),
         DOCS.parent / "README.md": docs_bench.readme(),
     }
 

@@ -18,6 +18,7 @@ README = (  # what a reader of the README wants to know first
     "rows lost by kill -9 of 1,000 at 500 rows/s",
 )
 OPENING, CLOSING = "<!-- bench -->", "<!-- /bench -->"
+PREDICTED = "<!-- bench: predictions -->"
 Row = dict[str, str]
 
 
@@ -79,6 +80,28 @@ def _table() -> list[str]:
         "Medians of the latest run of `bench/record.py`, the same work for all on one machine. "
         "Every figure with hardware and spread: [docs/bench.md](docs/bench.md).",
     ]
+
+
+def timeline() -> str:
+    """docs/timeline.md with its table of predictions made anew."""
+    text = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(PREDICTED)
+    return before + PREDICTED + "\n" + "\n".join(_predictions()) + "\n" + CLOSING + rest.partition(CLOSING)[2]
+
+
+def _predictions() -> list[str]:
+    rows = {what: row for (what, _), row in latest().items()}
+    changes = [what.rpartition(", ")[2] for what in rows if what.startswith("timeline: predicted step, ")]
+    if not changes:
+        return ["Nothing is measured yet: `python bench/timeline.py --only predictions`."]
+    out = ["| change | predicted | measured | error | its p80 | seeds |", "|---|--:|--:|--:|--:|--:|"]
+    for change in changes:
+        predicted, measured, error = (
+            rows[f"timeline: {what}, {change}"] for what in ("predicted step", "measured step", "error")
+        )
+        errors = f"{error['p50']} % | {error['p80']} % | {error['n']}"
+        out.append(f"| {change} | {_figure(predicted)} | {_figure(measured)} | {errors} |")
+    return [*out, "", "Medians over seeds, seconds a step, of the latest run of `bench/timeline.py`."]
 
 
 def _same_run(a: Row, b: Row) -> bool:

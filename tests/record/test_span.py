@@ -119,6 +119,25 @@ def test_a_span_that_lasts_is_named_while_it_is_open(init):
     assert reader.open_spans() == []
 
 
+def test_what_is_announced_is_shown_until_it_is_over_and_recorded_by_another(init, recorded):
+    import rollscope as rs
+
+    run = init()
+    begun = run.span("generate", "inference/0", step=4).announce()
+    reader, until = rs.open(run.folder.parent).run(run.id), time.monotonic() + 60
+    while not (named := reader.open_spans()) and time.monotonic() < until:
+        time.sleep(0.05)
+        reader.refresh()
+    assert [(span["name"], span["lane"], span["step"]) for span in named] == [("generate", "inference/0", 4)]
+    begun.over()
+    run.log_span("generate", 1, 2, "inference/0", step=4)
+    while reader.open_spans() and time.monotonic() < until:
+        time.sleep(0.05)
+        reader.refresh()
+    assert reader.open_spans() == []
+    assert list(spans(recorded, run)) == ["generate"] and spans(recorded, run)["generate"]["start_ns"] == 1
+
+
 def test_spans_that_end_at_once_write_no_file(init):
     run = init()
     for _ in range(100):

@@ -166,6 +166,41 @@ def test_chrome_traces_are_spans(form: str, tmp_path: Path, imported: Any) -> No
     assert ("cut off" if form == "cut" else "never end") in str(report.skipped[0])
 
 
+def slice_(name: str, tid: int, ts: float, dur: float, **more: Any) -> dict[str, Any]:
+    return {"ph": "X", "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, **more}
+
+
+def arrow(phase: str, id: int, tid: int, ts: float, **more: Any) -> dict[str, Any]:
+    return {"ph": phase, "name": "flow", "cat": "cause", "id": id, "pid": 1, "tid": tid, "ts": ts, **more}
+
+
+@pytest.mark.parametrize("form", ["list", "lines"])
+def test_arrows_of_any_chrome_trace_are_causes(form: str, tmp_path: Path, imported: Any) -> None:
+    """An arrow leaves the innermost slice around it, and meets the next slice or the one around."""
+    events = [
+        arrow("s", 1, 0, 190.0),  # before the slices that it joins
+        slice_("request", 0, 100.0, 200.0),
+        slice_("generate", 0, 120.0, 100.0),
+        slice_("reward", 1, 250.0, 50.0),
+        slice_("train", 2, 400.0, 100.0),
+        arrow("t", 1, 1, 260.0),
+        arrow("f", 1, 2, 390.0),  # the next slice
+        arrow("s", 2, 0, 290.0),
+        arrow("f", 2, 2, 450.0, bp="e"),  # the slice around it
+        arrow("f", 3, 2, 450.0),  # an arrow that begins nowhere
+        slice_("sync", 3, 500.0, 20.0, bind_id="0x7", flow_out=True),
+        slice_("load", 4, 530.0, 20.0, bind_id="0x7", flow_in=True),
+    ]
+    path = tmp_path / ("trace_events.jsonl" if form == "lines" else "trace.json")
+    path.write_text("".join(json.dumps(e) + "\n" for e in events) if form == "lines" else json.dumps(events))
+    imported.take(path)
+    spans = imported.table("spans")
+    names = {str(span["id"]): span["name"] for span in spans}
+    causes = {s["name"]: sorted(names[id] for id in json.loads(s.get("causes") or "[]")) for s in spans}
+    found = {name: from_ for name, from_ in causes.items() if from_}
+    assert found == {"reward": ["generate"], "train": ["request", "reward"], "load": ["sync"]}
+
+
 @pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl"])
 def test_datasets_of_rollouts(form: str, tmp_path: Path, imported: Any) -> None:
     import pyarrow as pa

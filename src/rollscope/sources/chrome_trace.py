@@ -1,20 +1,22 @@
 """Chrome's trace format (Perfetto, torch's profiler, RLinf's tracer): a JSON file or JSON lines.
 
-Complete events (`X`) and begin / end pairs (`B`, `E`) become spans. A lane is a process and a
-thread, by name if the trace names them. A trace that `rollscope export` wrote comes back whole,
-with its times, lanes and causes.
+Complete events (`X`) and begin / end pairs (`B`, `E`) become spans, and arrows between them causes.
+A lane is a process and a thread, by name if the trace names them. A trace that `rollscope export`
+wrote comes back whole, with its times, lanes and causes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rollscope.sources.intake.gather import number, run_id, whole
 
 from . import Item, Mark, Records, Restart, RunStart, Since, Skipped, SourceError
+from .files.flow import PHASES, Flows, has_any
 from .jsonl import described, lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")
@@ -45,14 +47,13 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     if id in since:
         yield Restart("the trace was rewritten since the last import; it is read from the start")
     skipped: list[Skipped] = []
-    spans: list[dict[str, Any]] = []
-    for span in spans_of(events(path, skipped), path, skipped):
-        spans.append(span)
-        if len(spans) >= BATCH:
-            yield Records("spans", spans)
-            spans = []
-    if spans:
-        yield Records("spans", spans)
+    flows = Flows() if has_any(path) else None
+    spans: Iterable[dict[str, Any]] = spans_of(events(path, skipped), path, skipped, flows)
+    if flows is not None:
+        spans = list(spans)  # an arrow may come before the slices that it joins
+        flows.link()
+    for batch in batched(spans, BATCH):
+        yield Records("spans", batch)
     yield from skipped
     yield Mark(cursor, stat.st_size, stat.st_size)
 
@@ -102,7 +103,15 @@ def _events_before_cut(text: str, error: Exception, path: Path, skipped: list[Sk
     skipped.append(Skipped("the trace is cut off here; the events before it are imported", path, at))
 
 
-def spans_of(events: Iterable[Any], path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+def batched(spans: Iterable[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    source = iter(spans)
+    while batch := list(islice(source, size)):
+        yield batch
+
+
+def spans_of(
+    events: Iterable[Any], path: Path, skipped: list[Skipped], flows: Flows | None = None
+) -> Iterator[dict[str, Any]]:
     """The spans that the events describe, numbered from 1."""
     names: dict[tuple[str, Any], str] = {}
     open_: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
@@ -124,11 +133,19 @@ def spans_of(events: Iterable[Any], path: Path, skipped: list[Skipped]) -> Itera
         elif phase == "E" and open_.get(lane):
             begin = open_[lane].pop()
             count += 1
-            yield _span(count, begin, number(event.get("ts")), names, lane)
+            span = _span(count, begin, number(event.get("ts")), names, lane)
+            if flows is not None:
+                flows.saw(lane, begin, span)
+            yield span
         elif phase == "X":
             count += 1
             end = (number(event.get("ts")) or 0) + (number(event.get("dur")) or 0)
-            yield ours.restored(_span(count, event, end, names, lane), event)
+            span = ours.restored(_span(count, event, end, names, lane), event)
+            if flows is not None and not ours.origin:
+                flows.saw(lane, event, span)
+            yield span
+        elif phase in PHASES and flows is not None:
+            flows.add(lane, event, _nanoseconds(number(event.get("ts")) or 0))
     if odd:
         skipped.append(Skipped(f"{odd} events are not objects", path))
     left = sum(map(len, open_.values()))

@@ -66,6 +66,7 @@ class Orchestrator:
         self.discarded: list[Sample] = []
         self.pipeline = pipeline.build(config, self.discarded.append)
         self.buffer = buffer.Buffer(config.rollout.max_off_policy_steps, self.discarded.append)
+        self.under_way = recording.UnderWay(run)
         self.evaluated_at = -1  # step of the last evaluation
         self.inference: dict[str, float] = {}  # seconds on the workers' lanes, by span name, since the last step
         self.began, self.samples_before = time.perf_counter(), 0
@@ -82,6 +83,7 @@ class Orchestrator:
                 if self.run.should_stop(self.counts.step):
                     break
         finally:  # record the discarded samples even if the run fails
+            self.under_way.show({}, self.counts.step)
             recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)
         if self.evaluate.wanted and self.evaluated_at != self.counts.step:
             self.run_evaluation(last=True)  # the time limit ended the run between two evaluations
@@ -126,6 +128,7 @@ class Orchestrator:
             if len(self.discarded) - before > STARVED * wanted * self.config.rollout.repeats:
                 raise Starved(self._starved(self.discarded[before:]))
             self.dispatcher.feed(step, len(self.buffer))
+            self.under_way.show(self.dispatcher.played(), step)
             for report in self.pool.reports(timeout=0.05):
                 self.receive(report)
             self.dispatcher.cancel_late()

@@ -6,7 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
+
+
+class Begun(Protocol):
+    """Shows a span while it lasts."""
+
+    def over(self) -> None: ...
+
+
+Begins = Callable[[str, str, str, int | None], Begun]  # name, lane, kind and step of a span
 
 
 @dataclass(slots=True)
@@ -32,19 +41,22 @@ class Span:
 
 
 class Timeline:
-    """A lane. `emit` gets each span when it ends."""
+    """A lane. `begins` hears of each span when it begins; `emit` gets it when it ends."""
 
-    def __init__(self, lane: str, emit: Callable[[Span], object]) -> None:
-        self.lane, self.emit = lane, emit
+    def __init__(self, lane: str, emit: Callable[[Span], object], begins: Begins | None = None) -> None:
+        self.lane, self.emit, self.begins = lane, emit, begins
         self.seconds: dict[str, float] = {}  # by span name, since the last `lap`
 
     @contextmanager
     def span(self, name: str, kind: str = "work", **more: Any) -> Iterator[None]:
+        begun = self.begins(name, self.lane, kind, more.get("step")) if self.begins is not None else None
         start = time.time_ns()
         try:
             yield
         finally:
             end = time.time_ns()
+            if begun is not None:
+                begun.over()
             self.seconds[name] = self.seconds.get(name, 0.0) + (end - start) / 1e9
             self.emit(Span(name, self.lane, start, end, kind, **more))
 

@@ -112,7 +112,7 @@ def _prepare_language(config: Config) -> Job:
 
     def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:
         links = recording.Links(run)
-        timeline = Timeline("trainer/0", lambda span: links.record([span]))
+        timeline = Timeline("trainer/0", lambda span: links.record([span]), recording.announced(run))
         recording.declare(run, {**evaluate.environments, **mix.environments}.values(), kind.ranges)
         policy = Transformer(config.model).to(_device(config.run.device))
         if not resumed:
@@ -183,7 +183,7 @@ def _prepare_embodied(config: Config) -> Job:
     player = VectorPlayer(options.pop("id", "rollscope/Reach-v0"), options.pop("envs", 16), options)
 
     def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:
-        timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
+        timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]), recording.announced(run))
         try:
             _run_loop(EmbodiedLoop(config, run, player, timeline), run, resumed, on_step)
         finally:

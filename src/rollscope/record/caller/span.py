@@ -106,6 +106,16 @@ class Span:
     ) -> None:
         self.__exit__(kind, error, trace)
 
+    def announce(self) -> Self:
+        """Show it as under way until `over()`. Whoever measures it records it, with `log_span`."""
+        self.id = next(self._run._ids)
+        self.start = perf_counter_ns()
+        self._run._begins(self)
+        return self
+
+    def over(self) -> None:
+        self.end = perf_counter_ns()
+
     @property
     def key(self) -> str:
         """Its name in the whole run, for `causes` of spans that wait for it, in any process."""

@@ -1,8 +1,8 @@
 """The callback that records a Hugging Face trainer.
 
-It records every logged number at the trainer's step, evaluation apart from training, and steps and
-profiled parts as spans. A request to stop is honoured after a checkpoint. It never raises into the
-trainer: a failure is printed once on stderr.
+It records every logged number at the trainer's step, evaluation apart from training, and steps,
+optimiser updates, evaluations, checkpoints and profiled parts as spans. A request to stop is
+honoured after a checkpoint. It never raises into the trainer: a failure is printed once on stderr.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
         self._options = options
         self._owns = run is None
         self._step_ns = 0
+        self._update_ns = 0  # when the optimiser began
+        self._free_ns = 0  # when the last part ended: an evaluation or a checkpoint follows at once
 
     @quiet
     def begin(self, args: Any, state: Any) -> Any:
@@ -53,6 +55,7 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
 
     @quiet
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._free_ns = time.time_ns()
         if self.begin(args, state) is not None:
             _listen_to_profiling(self)
 
@@ -64,14 +67,35 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
             self._step_ns = time.time_ns()
 
     @quiet
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._update_ns = time.time_ns()
+
+    @quiet
+    def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.run is not None and self._update_ns:
+            self.run.log_span("optimizer", self._update_ns, time.time_ns(), step=state.global_step + 1)
+
+    @quiet
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._free_ns = time.time_ns()
         if self.run is not None and self._step_ns:
-            self.run.log_span("step", self._step_ns, time.time_ns(), step=state.global_step)
+            self.run.log_span("step", self._step_ns, self._free_ns, step=state.global_step)
         if self.run is not None and self.run.should_stop(state.global_step):
             control.should_save = control.should_training_stop = True
 
     @quiet
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._part("evaluate", state)
+
+    def _part(self, name: str, state: Any) -> None:
+        """A part that began when the one before it ended, and has ended now."""
+        start, self._free_ns = self._free_ns, time.time_ns()
+        if self.run is not None and start:
+            self.run.log_span(name, start, self._free_ns, step=state.global_step)
+
+    @quiet
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._part("save_checkpoint", state)
         if self.run is not None and state.is_world_process_zero:
             self.run.note(f"checkpoint of step {state.global_step}", state.global_step, kind="checkpoint")
 
@@ -81,8 +105,11 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
             return  # the trainer has gathered over ranks; the others have the same numbers, or only their part
         last = state.log_history[-1] if state.log_history else {}  # earlier callbacks remove keys from `logs`
         entry = last if last.get("step") == state.global_step and logs.items() <= last.items() else logs
-        for split, values in by_split(entry).items():
+        splits = by_split(entry)
+        for split, values in splits.items():
             self.run.log(numbers(values), step=state.global_step, split=split)
+        if "eval" not in splits:  # those come out of an evaluation that goes on
+            self._free_ns = time.time_ns()
 
     @quiet
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

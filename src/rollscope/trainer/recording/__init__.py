@@ -4,8 +4,8 @@ A sample is recorded three times: generated (its text), scored (its reward) and 
 or discarded with a reason). Token arrays of a trained sample are those of its last pass through the
 policy, so that every logged number can be computed again from them.
 
-Door: the functions below, and `Links`, which records spans with their causes. `samples` and `batch`
-are the files of the others.
+Door: the functions below, `Links`, which records spans with their causes, and `UnderWay`, which
+shows what goes on now. `samples` and `batch` are the files of the others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from rollscope.trainer.timeline import Span
 from .batch import machine, pair_level, sample_level
 from .links import Links
 from .samples import generated, scored, settled, token_columns
+from .under_way import UnderWay, announced
 
 Ranges = Mapping[str, tuple[float | None, float | None]]
 
 __all__ = [
     "Links",
+    "UnderWay",
+    "announced",
     "declare",
     "generated",
     "machine",

@@ -56,6 +56,10 @@ class Dispatcher:
         """Groups that workers are busy with."""
         return sum(flight.groups for flight in self.flights.values())
 
+    def played(self) -> dict[int, int]:
+        """Worker -> the request that it works on: its oldest one."""
+        return {flight.worker: number for number, flight in reversed(self.flights.items())}
+
     def _submit(self, step: int, size: int) -> None:
         """Send a request of `size` groups to the worker with the fewest requests."""
         loads = [sum(flight.worker == w for flight in self.flights.values()) for w in range(self.pool.size)]
