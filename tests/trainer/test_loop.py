@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -25,6 +26,7 @@ import rollscope as rs  # noqa: E402
 from rollscope.errors import NotFound  # noqa: E402
 from rollscope.notify.resume import checkpoints  # noqa: E402
 from rollscope.notify.stop import ask, hears, requested  # noqa: E402
+from rollscope.store.log import open_spans  # noqa: E402
 from rollscope.trainer import config  # noqa: E402
 from rollscope.trainer.orchestrator import Starved  # noqa: E402
 from rollscope.trainer.rollouts.workers import WorkerDied  # noqa: E402
@@ -73,6 +75,28 @@ def ahead(tmp_path_factory):
     built.failure.faults.worker_delay = 0.8
     folder = tmp_path_factory.mktemp("ahead")
     return rs.open(folder).run(train(built, dir=folder))
+
+
+def test_what_the_trainer_and_a_worker_do_now_is_seen_while_they_do_it(tmp_path):
+    chosen = config.build(table(rollout={"workers": 1}, evaluation={"every": 0}, run={"steps": 1}))
+    chosen.failure.faults.generate_delay = 4.0
+    seen, over = set(), threading.Event()
+
+    def watch():
+        while not over.wait(0.1):
+            for facts in tmp_path.glob("*/run.json"):
+                for rows in open_spans.read(str(facts.parent)).values():
+                    seen.update((row["lane"], row["name"], row["kind"]) for row in rows)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        train(chosen, dir=tmp_path)
+    finally:
+        over.set()
+        watcher.join(60)
+    assert {("trainer/0", "waiting_for_data", "wait"), ("inference/0", "generate", "work")} <= seen
+    assert rs.open(tmp_path).run().open_spans() == []
 
 
 def test_workers_run_ahead_and_late_groups_are_discarded_with_a_reason(ahead):

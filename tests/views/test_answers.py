@@ -130,3 +130,11 @@ def test_a_wait_that_is_cut_by_another_and_never_joined_still_ends_with_its_caus
     ]
     assert played(recorded(spans)) == 3 * S
     assert saves(recorded(spans), Change("", scaled(0.5, {"generate"}))) == S
+
+
+def test_what_an_evaluation_generates_is_evaluation() -> None:
+    spans = [span("update", "trainer/0", 0, 1, step=0), span("step", "trainer/0", 1, 3)]
+    spans += [span("generate", "trainer/0", 1, 2), span("evaluate", "trainer/0", 3, 6)]
+    spans += [span("generate", "trainer/0", 3.5, 5.5)]
+    assert saves(recorded(spans), Change("", scaled(0, {"eval"}))) == 3 * S
+    assert saves(recorded(spans), Change("", scaled(0.5, {"generate"}))) == S // 2

@@ -52,7 +52,7 @@ def test_a_busy_cpu_is_worth_a_look_and_engines_have_their_columns(world: Any) -
     )
     assert [c["title"] for c in got["columns"]] == ["CPU", "Waiting"]
     env, gpu = got["hosts"]
-    assert env["status"] == "watch" and env["cells"][1] is None
+    assert env["status"] == "watch" and env["cells"][0]["is_high"] and env["cells"][1] is None
     assert gpu["status"] == "none" and gpu["cells"][1]["last"] == 9, "requests of all engines"
 
 
@@ -60,6 +60,15 @@ def test_what_was_not_measured_is_missing_and_not_zero(world: Any) -> None:
     got = measured(world, {("a", "cpu", "host/cpu_utilisation"): [0.5, float("nan"), 0.5, 0.5]})
     values = got["hosts"][0]["cells"][0]["values"]
     assert None in values and 0 not in values
+
+
+def test_a_late_reading_leaves_no_gap_and_a_long_silence_does(world: Any) -> None:
+    w, row = world.writer(), {"host": "a", "device": "cpu", "name": "host/cpu_utilisation"}
+    times = [*range(10), 12, 13, *range(30, 40)]
+    w.rows("host", [{**row, "time_ns": t * S, "value": t / 100} for t in times])
+    values = hosts(rs.open(world.root).run())["hosts"][0]["cells"][0]["values"]
+    gaps = "".join("." if value is None else "x" for value in values).strip("x")
+    assert set(gaps) == {"."} and len(gaps) >= 5, "one gap, where nothing was read for long"
 
 
 def test_memory_that_is_steady_or_only_noisy_is_not_carried_on() -> None:

@@ -19,6 +19,7 @@ from rollscope.store.run import Run
 
 Floats = NDArray[np.float64]
 BUCKETS = 120
+LATE = 3  # buckets that a late reading may skip
 LEAST_POINTS = 12  # of a memory that is carried on
 FAST = 0.02  # of its limit, that memory must gain over what is seen of it
 
@@ -96,7 +97,7 @@ def _host(
         }
         joined = _joined(quantity, [*by_device.values()], size)
         limit = _limit(words, values, own) if quantity.title == "GPU memory" else None
-        cells.append(_cell(joined, limit, every))
+        cells.append(_cell(joined, limit, every, quantity.high))
         problems += list(_problems(quantity, cells[-1]))
         for device, series in by_device.items():
             devices.setdefault(device, [None] * len(present))[at] = _cell(series, limit, every)
@@ -112,11 +113,23 @@ def _host(
 
 
 def _means(values: Floats, bucket: Any, size: int) -> Floats:
-    """The mean of each bucket; NaN where nothing was measured."""
+    """The mean of each bucket; NaN where nothing was measured. A late reading leaves no gap."""
     known = ~np.isnan(values)
     count = np.bincount(bucket[known], minlength=size)
     total = np.bincount(bucket[known], values[known], size)
-    return np.where(count > 0, total / np.maximum(1, count), np.nan)
+    means = np.where(count > 0, total / np.maximum(1, count), np.nan)
+    late = _between_readings(np.bincount(bucket, minlength=size) > 0)
+    means[late] = np.interp(late, np.flatnonzero(count), means[count > 0]) if count.any() else np.nan
+    return means
+
+
+def _between_readings(has_rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Buckets that a reading, which came a little late, has skipped."""
+    read = np.flatnonzero(has_rows)
+    after = np.diff(read)
+    skipped = [np.arange(at + 1, at + gap) for at, gap in zip(read.tolist(), after.tolist(), strict=False)]
+    late = [part for part in skipped if 0 < len(part) <= LATE]
+    return np.concatenate([np.zeros(0, np.int64), *late])
 
 
 def _joined(quantity: Quantity, series: list[Floats], size: int) -> Floats:
@@ -137,7 +150,7 @@ def _limit(words: Any, values: Floats, own: Any) -> float | None:
     return float(used[-1] / known) if len(used) and known > 0 else None
 
 
-def _cell(series: Floats, limit: float | None, every: float) -> dict[str, Any] | None:
+def _cell(series: Floats, limit: float | None, every: float, high: float | None = None) -> dict[str, Any] | None:
     known = np.flatnonzero(~np.isnan(series))
     if not len(known):
         return None
@@ -145,6 +158,7 @@ def _cell(series: Floats, limit: float | None, every: float) -> dict[str, Any] |
         "values": [None if np.isnan(v) else float(v) for v in series],
         "last": float(series[known[-1]]),
         "limit": limit,
+        "is_high": high is not None and float(series[known[-1]]) >= high,
         "full_in_s": None if limit is None else full_in(series, limit, every),
     }
 
@@ -170,7 +184,7 @@ def _problems(quantity: Quantity, cell: dict[str, Any] | None) -> Iterator[tuple
     if cell["full_in_s"] is not None:
         minutes = cell["full_in_s"] / 60
         yield 2, f"runs out of GPU memory in about {minutes:.0f} minutes, at its present growth"
-    elif quantity.high is not None and cell["last"] >= quantity.high:
+    elif quantity.high is not None and cell["is_high"]:
         yield 1, f"has {quantity.title} at {_said(cell['last'], quantity)}; {_said(quantity.high, quantity)} is high"
 
 

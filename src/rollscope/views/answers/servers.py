@@ -5,6 +5,7 @@ An engine has as many places as its unit has slots, or one.
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict, deque
 
 from .plan import Plan
@@ -18,18 +19,29 @@ class Servers:
         self._queues: list[deque[int]] = [deque() for _ in kept]
         self._busy = [False] * len(kept)
         self._load = [0] * len(kept)  # requests of each, waiting or worked on
+        self._by_load = [(0, server) for server in range(len(kept))]  # a heap; an entry with another load is old
         self._jobs, self._last = plan.jobs, plan.last_of_job
         self._recorded = {job: self._number.get(graph.track[job], 0) for job in self._last}
         self._server: dict[int, int] = {}
 
     def queue(self, job: int) -> int:
         """Give a request to an engine; returns which."""
-        least, recorded = min(self._load), self._recorded[job]
-        server = recorded if self._load[recorded] == least else self._load.index(least)
+        (least, first), recorded = self._least(), self._recorded[job]
+        server = recorded if self._load[recorded] == least else first
         self._server[job] = server
         self._queues[server].append(job)
-        self._load[server] += 1
+        self._change(server, 1)
         return server
+
+    def _least(self) -> tuple[int, int]:
+        """The fewest requests that an engine has, and the first that has so few."""
+        while self._load[self._by_load[0][1]] != self._by_load[0][0]:
+            heapq.heappop(self._by_load)
+        return self._by_load[0]
+
+    def _change(self, server: int, by: int) -> None:
+        self._load[server] += by
+        heapq.heappush(self._by_load, (self._load[server], server))
 
     def start(self, server: int) -> int | None:
         """The request that an engine begins now; None if it is busy or has none."""
@@ -45,7 +57,7 @@ class Servers:
             return None
         server = self._server[job]
         self._busy[server] = False
-        self._load[server] -= 1
+        self._change(server, -1)
         return server
 
 

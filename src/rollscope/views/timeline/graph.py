@@ -19,7 +19,7 @@ from itertools import islice
 import numpy as np
 
 from .phases import Phase, phase
-from .rows import NONE, Rows
+from .rows import NONE, Mask, Rows
 from .segments import segments
 from .slots import Slots
 
@@ -54,6 +54,7 @@ class Graph:
         self._unit_of_track = [units[lane] for lane in found.lanes]
         self.phases: list[Phase] = [phase(name) for name in rows.names]
         self._trainer: list[bool] = rows.on_trainer().tolist()
+        self._in_eval: list[bool] = _within_evaluations(rows, self.phases).tolist()
         self._name: list[int] = rows.name.tolist()
         self._sample: list[int] = rows.sample.tolist()
         self._version: list[int] = rows.version.tolist()
@@ -77,7 +78,8 @@ class Graph:
         return self.rows.names[self._name[self.span[i]]]
 
     def phase(self, i: int) -> Phase:
-        return self.phases[self._name[self.span[i]]]
+        """The kind of its work; all work within an evaluation of the trainer is evaluation."""
+        return "eval" if self._in_eval[self.span[i]] else self.phases[self._name[self.span[i]]]
 
     def sample(self, i: int) -> str | None:
         code = self._sample[self.span[i]]
@@ -288,3 +290,11 @@ class Graph:
     def sample_within(self, i: int, lo: int, hi: int) -> tuple[str, str] | None:
         """Lane and sample of the slot that worked longest, within a segment of its unit."""
         return self.slots.longest(self.unit(i), lo, hi)
+
+
+def _within_evaluations(rows: Rows, phases: list[Phase]) -> Mask:
+    is_eval = np.array([phase == "eval" for phase in phases] or [False])[rows.name]
+    inside = np.zeros(len(rows), bool)
+    for x in np.flatnonzero(is_eval & rows.on_trainer()).tolist():
+        inside |= (rows.lane == rows.lane[x]) & (rows.start >= rows.start[x]) & (rows.end <= rows.end[x])
+    return inside & ~rows.wait

@@ -85,7 +85,7 @@ function cell(c, column, at, seconds, tall) {
     `;
   const full = c.full_in_s === null ? "" : ` full in ${duration(c.full_in_s)}`;
   return html`
-    <td class="n">
+    <td class=${`n ${full ? "fills" : c.is_high ? "high" : ""}`}>
       <span>
         ${said(c.last, column.unit)}
         <span class="bad">${full}</span>
@@ -129,6 +129,7 @@ function spark(c, column, at, tall, seconds) {
   const reached = y(c.last) + ((y(c.limit ?? top) - y(c.last)) * (to - WIDE)) / Math.max(1e-9, meets - WIDE);
   return html`
     <svg width=${whole} height=${tall} viewBox=${`0 0 ${whole} ${tall}`} aria-hidden="true">
+      <rect class="alarm" width=${WIDE} height=${tall} />
       <path class="floor" d=${`M0 ${tall - 0.5}H${whole}`} />
       ${
         c.limit
