@@ -101,12 +101,13 @@ function colourOf(t) {
     };
   const series = SERIES[dark].map((c) => pixel(c, 140));
   const faint = pixel(dark === "dark" ? "#8691A1" : "#636C7A", 40);
+  const versions = byVersion.value;
   return (i) => {
     const flags = /** @type {number} */ (t.flags[i]);
     if (flags & WAIT) return faint;
     const version = /** @type {number} */ (t.version[i]);
     const plain =
-      byVersion.value && version >= 0
+      versions && version >= 0
         ? /** @type {number} */ (series[version % 12])
         : /** @type {number} */ (palette.plain[/** @type {number} */ (t.name[i])]);
     return flags & DROPPED ? ((plain & 0xffffff) | (56 << 24)) >>> 0 : plain;
@@ -154,8 +155,10 @@ function marks(ink, placed, x, scroll, height, path, index) {
   ink.textBaseline = "middle";
   if (t) {
     let left = FEW;
+    const least = (4 * (hi - lo)) / (x(hi) - x(lo)); // seconds of 4 px: most spans of a far view are shorter
     for (let i = 0; i < t.start.length && left > 0; i++) {
-      if (/** @type {number} */ (t.end[i]) < lo || /** @type {number} */ (t.start[i]) > hi) continue;
+      const [from, to] = [/** @type {number} */ (t.start[i]), /** @type {number} */ (t.end[i])];
+      if (to - from < least || to < lo || from > hi) continue;
       const [a, y, w, tall] = box(i);
       if (w < 4 || y > height || y < TOP - tall) continue;
       left--;
