@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.files.flow import PHASES, Flows, has_any
 from rollscope.sources.intake.gather import number, run_id, whole
 
 from . import Item, Mark, Records, Restart, RunStart, Since, Skipped, SourceError
-from .files.flow import PHASES, Flows, has_any
 from .jsonl import described, lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")

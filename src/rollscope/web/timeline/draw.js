@@ -155,7 +155,7 @@ function marks(ink, placed, x, scroll, height, path, index) {
   ink.textBaseline = "middle";
   if (t) {
     let left = FEW;
-    const least = (4 * (hi - lo)) / (x(hi) - x(lo)); // seconds of 4 px: most spans of a far view are shorter
+    const least = (4 * (hi - lo)) / (x(hi) - x(lo)); // seconds of 4 px
     for (let i = 0; i < t.start.length && left > 0; i++) {
       const [from, to] = [/** @type {number} */ (t.start[i]), /** @type {number} */ (t.end[i])];
       if (to - from < least || to < lo || from > hi) continue;
