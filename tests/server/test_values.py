@@ -50,3 +50,9 @@ def test_samples_behind_an_evaluation_are_its_own(client: TestClient) -> None:
 def test_the_samples_of_the_overview_are_those_of_training(client: TestClient) -> None:
     picked = client.get("/api/runs/r/overview?step=10").json()["samples"]
     assert {sample["sample"]["id"][0] for sample in picked} == {"t"}
+
+
+def test_a_step_that_no_double_can_tell_from_its_neighbours_has_no_value(client: TestClient) -> None:
+    for step in (2**53, -(2**53), 2**52 + 1):
+        reply = client.post("/api/values", json={"runs": ["r"], "names": ["reward/mean"], "step": step})
+        assert reply.json()["runs"]["r"] == {}

@@ -180,17 +180,19 @@ class Run(TableReader):
         Raises UnknownMetric if the run does not hold it, AmbiguousMetric if it holds several.
         """
         arguments.words("the name of a metric", [name])
-        return self._naming().find(name, dialect)
+        return self._naming(name, dialect).find(name, dialect)
 
     @retried
     def find_all(self, pattern: str, dialect: str | None = None) -> Sequence[Found]:
         """Every series that a name or a pattern such as `critic/rewards/*` means; none if none."""
         arguments.words("the name of a metric", [pattern])
-        return self._naming().find_all(pattern, dialect)
+        return self._naming(pattern, dialect).find_all(pattern, dialect)
 
-    def _naming(self) -> RunNaming:
-        names = self.folder.locations().keys() | self.derived().keys()
-        return self.remember("naming", lambda: self.naming.of(names, self.facts))
+    def _naming(self, name: str = "", dialect: str | None = None) -> RunNaming:
+        stored = self.folder.locations().keys()
+        if dialect is None and name in stored:  # it means itself: no need to read samples for other names
+            return self.remember("naming of stored", lambda: self.naming.of(stored, self.facts))
+        return self.remember("naming", lambda: self.naming.of(stored | self.derived().keys(), self.facts))
 
     @retried
     def series(
@@ -214,8 +216,7 @@ class Run(TableReader):
         found = self._found(name, dialect)
         if found.warning:
             warnings.warn(found.warning, MetricWarning, stacklevel=3)
-        columns = self.series_of(found, steps, points, rank, x, **where)
-        return SeriesColumns(columns, lambda: self.find(name, dialect))
+        return SeriesColumns(self.series_of(found, steps, points, rank, x, **where), lambda: self.find(name, dialect))
 
     @retried
     def series_of(
@@ -260,8 +261,7 @@ class Run(TableReader):
     def ranks_at(self, name: str, step: int) -> list[int]:
         """Ranks that logged a stored name at a step, in order."""
         rows = self.folder.rows(name)
-        ranks: list[int] = np.unique(rows.rank[rows.step == step]).tolist()
-        return ranks
+        return [int(rank) for rank in np.unique(rows.rank[rows.step == step])]
 
     def _found(self, name: str, dialect: str | None) -> Found:
         """What a name means. A name that was logged needs no look at the catalogue."""

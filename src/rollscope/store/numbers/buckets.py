@@ -94,7 +94,7 @@ class Summaries:
 
 def grid(lo: float, hi: float, points: int) -> Floats:
     """Edges of `points` buckets of equal width from lo to hi."""
-    return np.linspace(lo, hi if hi > lo else lo + 1, points + 1)
+    return np.linspace(lo, hi if hi > lo else max(lo + 1, np.nextafter(lo, np.inf)), points + 1)
 
 
 def bucket_of(x: Floats, edges: Floats) -> Ints:

@@ -1,13 +1,14 @@
 """Many series on one grid of buckets, all names of a file at once.
 
-A sealed set answers from its pyramid if that is fine enough, else from its rows.
+A sealed set answers from its pyramid if that is fine enough for the buckets, else from its rows: a
+narrow window has few points of a long series, so its buckets are of single points.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,22 @@ AT_ONCE = 200_000  # points: a few times the cache of a core
 Owned = tuple[Ints, Summaries]  # summaries, and the index of the series that owns each
 
 
+class Window(NamedTuple):
+    """Buckets between two readings of a clock."""
+
+    lo: float
+    hi: float
+    buckets: int
+    clock: Clock
+
+    def buckets_over(self, sealed: SealedSet) -> float:
+        """How many buckets a set would have if they went on over its whole extent."""
+        extent = sealed.extent
+        ends = np.array([min(extent.first.values(), default=0), extent.last_step])
+        first, last = self.clock(ends, np.array([extent.lo_ns, extent.hi_ns]))
+        return self.buckets * max(1.0, (last - first) / (self.hi - self.lo)) if self.hi > self.lo else self.buckets
+
+
 def on_grid(
     folder: Folder,
     names: Sequence[str],
@@ -46,7 +63,8 @@ def on_grid(
 
     With `env`, a series is that of the environment; a name that has none is that of the run.
     """
-    owned = _of_environment(names, env, points) if env else _gather(folder, names, count, points)
+    window = Window(lo, hi, count, clock)
+    owned = _of_environment(names, env, points) if env else _gather(folder, names, window, points)
     return _matrices(owned, len(names), buckets.grid(lo, hi, count), clock)
 
 
@@ -98,7 +116,7 @@ def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
     return key[starts], summaries.merged(starts)
 
 
-def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) -> Iterator[Owned]:
+def _gather(folder: Folder, names: Sequence[str], window: Window, points: Merged) -> Iterator[Owned]:
     """The summaries of all names: shared ones in groups, simple ones per file, others alone."""
     stored = folder.locations()
     shared = same_shape.groups(folder, [name for name in names if name in stored and not stored[name].simple])
@@ -121,7 +139,7 @@ def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) ->
     fine = 1 if len(names) > 20 else 4  # a single chart can afford to read its rows
     for part, owners, rows in simple.values():
         if isinstance(part.file, SealedSet):
-            yield from _of_set(part.file, np.array(owners), np.array(rows), count * fine)
+            yield from _of_set(part.file, np.array(owners), np.array(rows), fine * window.buckets_over(part.file))
         else:
             yield from _of_tail(part.file, dict(zip((part.names[i] for i in rows), owners, strict=True)))
 
@@ -138,7 +156,7 @@ def _of_group(group: same_shape.SharedNames, names: Sequence[str]) -> Iterator[O
         yield np.repeat([owner[name] for name in some], len(p.step)), Summaries.of(flat)
 
 
-def _of_set(sealed: SealedSet, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
+def _of_set(sealed: SealedSet, owners: Ints, rows: Ints, count: float) -> Iterator[Owned]:
     points = sealed.columns["points"][rows]
     for level in reversed(LEVELS):
         if points.max() >= level * count and (summaries := sealed.summaries(level)) is not None:
