@@ -3,6 +3,7 @@
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { bothRead, interpolate } from "./base/chart/scale.js";
+import { mergedNames } from "./base/text/metric-names.js";
 import { elsewhere, fitting, format, parse } from "./base/text/url.js";
 import { ROOT, get, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
@@ -40,6 +41,8 @@ export const picked = signal(/** @type {string[]} */ ([]));
 /** Resolves when the first chart is drawn. Work that is not needed for it waits.
  * @type {PromiseWithResolvers<void>} */
 export const firstDrawing = Promise.withResolvers();
+/** Resolves then, but not later than in half a second. */
+export const drawnOrLate = () => Promise.race([firstDrawing.promise, new Promise((done) => setTimeout(done, 500))]);
 
 export const run = computed(
   () =>
@@ -135,28 +138,27 @@ function listOf(id) {
   return list;
 }
 
-/** What stands for the catalogue entry of a name without one. */
-const UNKNOWN = { meaning: "", good: "context", also: [] };
-
-/** Load and merge the names of all runs on the charts; those of the first run do not wait.
- * @param {string[]} ids */
+/** Load the names of all runs on the charts. The first run's make the first screen; the others may
+ * add cards to it, and let its charts pass. @param {string[]} ids */
 export const loadNames = (ids) =>
   quietly(async () => {
-    if (ids.length > 1 && !names.value) await loadNames(ids.slice(0, 1));
-    const replies = await Promise.all(ids.map(listOf));
-    /** @type {Map<string, MetricInfo>} */
-    const all = new Map();
-    for (const { names: list, entries } of replies)
-      for (const m of list) {
-        const entry = entries[m.entry] ?? UNKNOWN;
-        if (!all.has(m.name)) all.set(m.name, { ...m, ...entry, also: [...m.also, ...entry.also] });
-      }
-    if (ids[0] !== view.value.run) return;
-    watch.value = replies[0]?.watched ?? null;
-    coming.value = [...all.values()];
-    await new Promise((done) => setTimeout(done)); // the requests leave when this task ends
-    if (ids[0] === view.value.run) names.value = coming.value;
+    const turn = ++namesTurn;
+    if (ids.length > 1 && !names.value) {
+      await showNames(ids.slice(0, 1));
+      await drawnOrLate();
+    }
+    if (turn === namesTurn) await showNames(ids);
   });
+
+/** @param {string[]} ids */
+async function showNames(ids) {
+  const replies = await Promise.all(ids.map(listOf));
+  if (ids[0] !== view.value.run) return;
+  watch.value = replies[0]?.watched ?? null;
+  coming.value = mergedNames(replies);
+  await new Promise((done) => setTimeout(done)); // the requests leave when this task ends
+  if (ids[0] === view.value.run) names.value = coming.value;
+}
 
 const current = computed(() => view.value.run);
 effect(() => {
@@ -177,7 +179,7 @@ const ids = computed(() =>
   view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : "",
 );
 const needsNames = computed(() => ["metrics", "compare", "glossary"].includes(view.value.page));
-let namesOf = "";
+let [namesOf, namesTurn] = ["", 0];
 effect(() => {
   shown.value = ids.value ? ids.value.split("\n") : [];
   if (!ids.value || !needsNames.value || (namesOf === ids.value && untracked(() => names.value))) return;
@@ -248,14 +250,13 @@ listen((event) => {
           : r,
       );
     if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
-    if (shown.value.includes(event.run) && event.tables.length) refreshSoon();
+    if (shown.value.includes(event.run) && event.tables.includes("metrics")) refreshSoon();
+    else if (event.run === view.value.run && event.tables.length) loadTape(event.run, 3);
   }
   if (event.kind === "project" && !event.kinds.every((/** @type {string} */ kind) => kind === "board")) loadRuns();
   if (event.kind === "project" && event.kinds.includes("edit")) reload();
-  if (event.kind === "runs" || event.kind === "woke") {
-    loadRuns();
-    if (view.value.run) refreshSoon();
-  }
+  if (event.kind === "runs" || event.kind === "woke") loadRuns();
+  if (event.kind === "woke" && view.value.run) refreshSoon();
 });
 /** Counts how often the server came back. Requests that failed meanwhile depend on it. */
 export const returned = signal(0);
@@ -273,10 +274,8 @@ effect(() => {
     });
 });
 setInterval(() => document.hidden || (now.value = Date.now()), 1000);
-// The list of runs fills the rail. A page with one run loads it after the first chart is drawn; a
-// page with several runs needs their colours at once.
-if (view.value.run && !view.value.runs.length)
-  Promise.race([firstDrawing.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
+// The list fills the rail. Several runs need their colours at once; one run lets its charts pass.
+if (view.value.run && !view.value.runs.length) drawnOrLate().then(loadRuns);
 else loadRuns();
 
 /** Readings of the step and of the axis that is shown, from the tape. */

@@ -8,7 +8,7 @@ import { IconButton } from "../parts/controls.js";
 import { copyLink, say } from "../parts/frame/overlay.js";
 import { h, html } from "../parts/html.js";
 import { go, now } from "../state.js";
-import { entries } from "../wire/project.js";
+import { entries, held as said, needProject } from "../wire/project.js";
 import { BulkBar } from "../runs/bulk-bar.js";
 import { boardOf } from "./catalogue.js";
 import { ChartPanel, short } from "./chart-panel.js";
@@ -19,6 +19,8 @@ import { PanelForm, blank } from "./panel-form.js";
 
 /** @typedef {import("../base/text/boards.js").Panel} Panel */
 /** @typedef {import("../base/text/boards.js").Board} Board */
+
+needProject().catch((error) => say(error.message)); // a board is in the project log
 
 /** @type {Board} */
 const EMPTY = { panels: [] };
@@ -38,6 +40,7 @@ export function BoardView({ name, watch }) {
     await change(panel.id, put(panel));
     setForm(null);
   };
+  if (!said.value) return null; // nobody knows yet what is on it
   const who = held ? `changed by ${held.author}, ${clock(held.time_ns / 1e6, now.value)}` : "comes with the catalogue";
   return html`
     <div class="board-head">

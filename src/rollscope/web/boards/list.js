@@ -6,13 +6,13 @@ import { read } from "../base/text/boards.js";
 import { count } from "../base/text/format.js";
 import { html } from "../parts/html.js";
 import { go, view, watch } from "../state.js";
-import { entries, loadProject } from "../wire/project.js";
+import { entries, needProject } from "../wire/project.js";
 import { boardOf } from "./catalogue.js";
 
 export function BoardList() {
   const builtIn = boardOf(watch.value);
   useEffect(() => {
-    loadProject().catch(() => {});
+    needProject().catch(() => {});
   }, []);
   const [text, setText] = useState(/** @type {string | null} */ (null));
   const saved = Object.values(entries("board"));

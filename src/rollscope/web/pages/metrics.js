@@ -12,7 +12,7 @@ import { Toolbar } from "../parts/cards/toolbar.js";
 import { Status } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
 import { pins } from "../prefs.js";
-import { coming, failure, findings, firstDrawing, go, names, view, watch } from "../state.js";
+import { coming, drawnOrLate, failure, findings, firstDrawing, go, names, view, watch } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { ahead } from "../wire/series.js";
 
@@ -28,7 +28,7 @@ const SCREEN = 12; // metrics that are requested before any card is rendered
 effect(() => {
   const all = coming.value;
   untracked(() => {
-    if (all && view.value.page === "metrics" && !view.value.section)
+    if (all && view.value.page === "metrics" && !view.value.section && !view.value.board)
       ahead(
         arranged(all, { q: view.value.q, pinned: pinned(), still: NOTHING, watch: watch.value })
           .flatMap((s) => s.groups.flatMap((g) => g.metrics.map((m) => m.name)))
@@ -229,7 +229,9 @@ function useFirstDrawing() {
 const LATE = 400; // ms
 
 const LazyBoardList = lazy(() => import("../boards/list.js").then((m) => m.BoardList));
-const LazyBoard = lazy(() => import("../boards/board.js").then((m) => m.BoardView));
+const loadBoard = () => import("../boards/board.js").then((m) => m.BoardView);
+const LazyBoard = lazy(loadBoard, 0);
+if (view.peek().board) loadBoard(); // while the names are on their way
 const LazyTable = lazy(() => import("../parts/cards/metric-table.js").then((m) => m.MetricTable));
 
 /** Keys for the cards: j and k move, the others act on the card at the cursor. */
@@ -284,7 +286,8 @@ function useAsked(run, q, all) {
   useEffect(() => {
     if (!q || !all) return undefined;
     const abort = new AbortController();
-    import("../parts/cards/asked-section.js")
+    drawnOrLate()
+      .then(() => import("../parts/cards/asked-section.js"))
       .then((m) => m.meant(run, q, all, abort.signal))
       .then((found) => setAsked({ q, ...found }))
       .catch(() => {}); // the search by words still stands

@@ -18,6 +18,18 @@ export async function loadProject() {
   problems.value = answer.problems;
 }
 
+/** @type {Promise<void> | null} */
+let coming = null;
+
+/** Load the log, unless it is here or on its way. Events keep it up to date. */
+export function needProject() {
+  if (held.peek()) return Promise.resolve();
+  coming ??= loadProject().finally(() => {
+    coming = null;
+  });
+  return coming;
+}
+
 /** The entries of a kind by name. @param {string} kind @returns {Record<string, Entry>} */
 export const entries = (kind) => held.value?.[kind] ?? {};
 

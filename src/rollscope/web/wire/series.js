@@ -29,7 +29,9 @@ const wanted = new Map();
 let version = 0;
 /** @type {AbortController | null} */
 let flying = null;
+let inFlight = 0; // requests for series
 let scheduled = 0;
+const AT_ONCE = 120; // metrics of a request; a page that is printed has a thousand
 const LATER = 100; // ms until metrics out of view are requested
 let lastKey = "";
 
@@ -112,7 +114,7 @@ async function fetchWanted() {
   const now = key();
   const open = [...wanted].filter(([, entry]) => entry.users > 0 && entry.key !== now);
   const inView = open.filter(([, entry]) => entry.near > 0);
-  const names = (inView.length ? inView : open).map(([name]) => name);
+  const names = (inView.length ? inView : open).slice(0, AT_ONCE).map(([name]) => name);
   if (!names.length || !shown.value.length) return;
   if (now !== lastKey) flying?.abort();
   lastKey = now;
@@ -128,6 +130,7 @@ async function fetchWanted() {
     /** @type {number | null} */ b,
     /** @type {[number, number] | null} */ grid,
   ) => packed("series", { runs, names, x, lo: a, hi: b, env, from, points, grid }, mine.signal).then(decodeSeries);
+  inFlight++;
   try {
     const [reply, early] = runs.length
       ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null])
@@ -154,6 +157,8 @@ async function fetchWanted() {
     const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
     // A notice says that the server is gone.
     for (const name of names) fail(name, now, status === 0 ? "" : message);
+  } finally {
+    inFlight--;
   }
 }
 
@@ -212,12 +217,6 @@ function fail(name, now, says) {
     entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, requested: 0 };
 }
 
-effect(() => {
-  window_.value;
-  shown.value;
-  untracked(fetchWanted); // at once, so the server reads while the page renders
-});
-
 // ---- stored values at a step, for read-outs of charts whose buckets hold several
 
 const SETTLE = 60; // ms that the caret must rest before a request leaves
@@ -259,7 +258,18 @@ export function forgetExact() {
   asked = new Set();
 }
 
+/** Stop asking: a new window has buckets of another width. Its charts ask again if they need it. */
+function dropExact() {
+  clearTimeout(settling);
+  asking?.abort();
+  asked = new Set();
+}
+
 async function request() {
+  if (inFlight) {
+    settling = setTimeout(request, SETTLE); // lines come first; they may need no exact value
+    return;
+  }
   const [step, names, runs] = [at, [...asked], shown.value];
   if (!names.length || !runs.length) return;
   asking?.abort();
@@ -273,7 +283,17 @@ async function request() {
         known.set(place(run, name, step), value === undefined || value === null ? null : Number(value));
       }
     arrived.value++;
-  } catch {
-    asked = new Set(); // asked for again when the caret moves
+  } catch (error) {
+    // Asked for again when the caret moves.
+    if (/** @type {Error} */ (error).name !== "AbortError") asked = new Set();
   }
 }
+
+effect(() => {
+  window_.value;
+  shown.value;
+  untracked(() => {
+    dropExact();
+    fetchWanted(); // at once, so the server reads while the page renders
+  });
+});

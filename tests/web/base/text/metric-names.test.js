@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { find, split, title, tree } from "../../../../src/rollscope/web/base/text/metric-names.js";
+import { find, mergedNames, split, title, tree } from "../../../../src/rollscope/web/base/text/metric-names.js";
 
 test("names split into section, group and leaf", () => {
   assert.deepEqual(split("entropy"), { section: "general", group: "", leaf: "entropy" });
@@ -26,4 +26,20 @@ test("search finds a metric by any framework's name", () => {
   assert.equal(find(all, "ppo_kl").length, 1);
   assert.equal(find(all, "how far").length, 1);
   assert.equal(find(all, "").length, 2);
+});
+
+test("names of several runs are listed once, with what the catalogue says", () => {
+  const one = {
+    names: [{ name: "a", entry: "A", also: ["x"] }],
+    entries: { A: { meaning: "m", good: "up", also: ["y"] } },
+  };
+  const two = {
+    names: [
+      { name: "a", entry: "", also: [] },
+      { name: "b", entry: "", also: [] },
+    ],
+    entries: {},
+  };
+  const [a, b, ...rest] = mergedNames([one, two]);
+  assert.deepEqual([a.name, a.meaning, a.also, b.name, b.meaning, rest.length], ["a", "m", ["x", "y"], "b", "", 0]);
 });

@@ -257,3 +257,19 @@ export function fold(metrics) {
     return [folded.length ? { ...m, folded } : m];
   });
 }
+
+/** What stands for the catalogue entry of a name without one. */
+const UNKNOWN = { meaning: "", good: "context", also: [] };
+
+/** The names of several runs, each once, with what the catalogue says of it.
+ * @param {{names: any[], entries: Record<string, any>}[]} lists */
+export function mergedNames(lists) {
+  /** @type {Map<string, any>} */
+  const all = new Map();
+  for (const { names, entries } of lists)
+    for (const m of names) {
+      const entry = entries[m.entry] ?? UNKNOWN;
+      if (!all.has(m.name)) all.set(m.name, { ...m, ...entry, also: [...m.also, ...entry.also] });
+    }
+  return [...all.values()];
+}

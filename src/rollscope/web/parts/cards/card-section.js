@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../../base/text/format.js";
 import { heading } from "../../base/text/metric-names.js";
+import { printing } from "../../prefs.js";
 import { h, html } from "../html.js";
 import { MetricCard } from "./chart-card.js";
 
@@ -104,7 +105,7 @@ function Block({ block, columns, large, labelled, section, first }) {
       watch.disconnect();
     };
   }, []);
-  if (!near)
+  if (!near && !printing.value)
     return html`
       <div class="cards coming" ref=${host} style=${{ height: `${Math.ceil(block.length / columns) * 192}px` }}></div>
     `;
@@ -127,8 +128,8 @@ function Block({ block, columns, large, labelled, section, first }) {
 }
 
 /** A component whose module is loaded when it is first shown, after the first drawing.
- * @param {() => Promise<any>} load */
-export function lazy(load) {
+ * @param {() => Promise<any>} load @param {number} [wait] ms */
+export function lazy(load, wait = 80) {
   /** @type {any} */
   let known = null;
   return (/** @type {any} */ props) => {
@@ -141,7 +142,7 @@ export function lazy(load) {
               known = component;
               setPart(() => component);
             }),
-          80,
+          wait,
         );
     }, []);
     return part ? h(part, props) : null;

@@ -1,0 +1,68 @@
+"""What a page asks the server for, and what it does not ask again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from rollscope.store.project.log import ProjectLog
+from tests.web.conftest import Served, until
+
+PANELS = 30
+
+
+def recorded(folder: Path, name: str, steps: int = 40) -> None:
+    with rs.init(project="p", name=name, id=name, dir=folder, host=False) as run:
+        for step in range(steps):
+            run.log({f"custom/m{i}": step * (i + 1) for i in range(PANELS)}, step=step)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("one", "two"):
+        recorded(tmp_path, name)
+    panels = [{"id": str(i), "kind": "chart", "metrics": [f"custom/m{i}"]} for i in range(PANELS)]
+    ProjectLog(str(tmp_path)).append("board", "thirty", {"panels": panels})
+    return tmp_path
+
+
+@pytest.fixture
+def url(folder: Path) -> Any:
+    served = Served(folder)
+    yield served.url
+    served.stop()
+
+
+def test_a_run_that_comes_elsewhere_costs_no_series(folder: Path, url: str, tab: Any) -> None:
+    asked: list[str] = []
+    tab.goto(f"{url}r/one/metrics?runs=two")
+    tab.wait_for_selector('.plot[data-ink*="series=2"]')
+    until(tab, "document.documentElement.dataset.stream === 'mine'")
+    tab.wait_for_selector(".rail .run:has-text('two')")
+    until(tab, "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-ink]').length")
+    tab.on("request", lambda r: asked.append(r.url))
+    recorded(folder, "three", 2)
+    tab.wait_for_selector(".rail .run:has-text('three')", timeout=60_000)
+    tab.reload()  # what the event led to has left by then
+    asked = asked[: asked.index(next(address for address in asked if address.endswith("/metrics?runs=two")))]
+    assert not [address for address in asked if address.endswith("/series")]
+
+
+def test_the_bar_counts_steps_and_numbers_them(url: str, tab: Any) -> None:
+    tab.goto(f"{url}r/one/metrics")
+    tab.wait_for_selector(".bar .state:has-text('40 steps (0 to 39)')")
+    assert "step 39" in " ".join(tab.inner_text(".bar .at").split())
+
+
+def test_a_board_of_thirty_panels_asks_for_a_screen_at_a_time(url: str, tab: Any) -> None:
+    asked: list[list[str]] = []
+    tab.on("request", lambda r: asked.append(r.post_data_json["names"]) if r.url.endswith("/series") else None)
+    tab.goto(f"{url}r/one/metrics?board=thirty")
+    tab.wait_for_selector('.panel[data-panel="0"] .plot[data-ink]')
+    until(tab, "[...document.querySelectorAll('.panel .plot')].filter((p) => p.dataset.ink).length >= 12")
+    assert len(asked) <= 4
+    names = [name for names in asked for name in names]
+    assert len(names) == len(set(names)), "no series is asked for twice"
