@@ -119,6 +119,9 @@ def test_why_compares_a_range_before_with_a_range_after(folder: Path, rolls: str
     tab.wait_for_selector(".side .why h2:has-text('20–29 → 26–35')")
     why = rs.open(folder).run("rolls").why("reward/mean", (26, 35), (20, 29))
     until(tab, f"Math.abs(Number(document.querySelector('.side .whylist').dataset.sum) - {why.change}) < 1e-6")
+    assert "why=20-29,26-35" in tab.url
+    tab.reload()  # as somebody sees it who was sent the link
+    tab.wait_for_selector(".side .why h2:has-text('20–29 → 26–35')")
     tab.fill("[aria-label='Steps before']", "soon")
     tab.keyboard.press("Tab")
     tab.wait_for_selector(".why-ranges [role='alert']")

@@ -49,10 +49,13 @@ const pressing = (event) =>
   event.target instanceof Element &&
   event.target.closest("button, a, summary, [role=option][tabindex]") !== null;
 
+/** Keys that also work while a person types. */
+const EVERYWHERE = ["Escape", "ctrl+k", "ctrl+p"];
+
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || pressing(event)) return;
   const key = nameOf(event);
-  if (typing(event.target) && key !== "Escape" && key !== "ctrl+k") return;
+  if (typing(event.target) && !EVERYWHERE.includes(key)) return;
   const chain = prefix && event.timeStamp - prefixAt < CHAIN ? `${prefix} ${key}` : "";
   prefix = "";
   const bound = (chain && lookup(chain)) || lookup(key);

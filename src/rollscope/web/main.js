@@ -7,7 +7,7 @@ import { bind } from "./keys.js";
 import { Frame, ready } from "./parts/frame/frame.js";
 import { h } from "./parts/html.js";
 import { closeOverlay, copyLink, openPalette, overlay, say } from "./parts/frame/overlay.js";
-import { changeDensity, switchTheme } from "./prefs.js";
+import { changeDensity, printing, switchTheme } from "./prefs.js";
 import { findings, firstDrawing, go, lastStep, pageOf, run, runs, step, tape, view, visit } from "./state.js";
 import { ROOT } from "./wire/api.js";
 
@@ -120,6 +120,11 @@ bind([
   { keys: ["n"], says: "normalise to ranges", run: () => go({ norm: !view.value.norm }, "replace") },
   { keys: ["u"], says: "copy the link", run: copyLink },
   {
+    keys: ["ctrl+p"],
+    says: "print the whole page",
+    run: () => import("./parts/frame/print.js").then((m) => m.printPage()),
+  },
+  {
     keys: ["m"],
     says: "write a note here",
     run: () => {
@@ -142,6 +147,11 @@ bind([
     run: () => toggleRun(n - 1),
   })),
 ]);
+
+// Printed from the browser's own menu, or looked at as on paper.
+matchMedia("print").addEventListener("change", (event) => {
+  printing.value = event.matches;
+});
 
 effect(() => {
   const r = run.value;

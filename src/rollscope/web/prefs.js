@@ -26,22 +26,24 @@ const themeChoice = signal(recall("theme", "auto"));
 /** @type {import("@preact/signals").Signal<"light" | "dark">} */
 export const theme = signal("light");
 export const density = signal(recall("density", "regular"));
+/** True while the page is made for paper: all of it, in light colours. */
+export const printing = signal(false);
 export const pins = signal(/** @type {string[]} */ (JSON.parse(recall("pins", "[]"))));
 
+/** @returns {"light" | "dark"} */
+const decided = () =>
+  themeChoice.value === "dark" || (themeChoice.value === "auto" && dark.matches) ? "dark" : "light";
 const decide = () => {
-  theme.value =
-    themeChoice.value === "auto"
-      ? dark.matches
-        ? "dark"
-        : "light"
-      : /** @type {"light" | "dark"} */ (themeChoice.value);
+  theme.value = printing.value ? "light" : decided();
 };
 dark.addEventListener("change", decide);
 
 effect(() => {
   const root = document.documentElement;
-  if (themeChoice.value === "auto") delete root.dataset.theme;
-  else root.dataset.theme = themeChoice.value;
+  const choice = printing.value ? "light" : themeChoice.value;
+  if (choice === "auto") delete root.dataset.theme;
+  else root.dataset.theme = choice;
+  root.toggleAttribute("data-printing", printing.value);
   decide();
   store("theme", themeChoice.value);
 });

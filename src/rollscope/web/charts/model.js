@@ -3,7 +3,7 @@
  * runs at the cursor, and a sentence for screen readers. */
 
 import { series as colorOf } from "../base/chart/color.js";
-import { nearest, normalised, rangeToNormalise, spacing } from "../base/chart/points.js";
+import { nearest, normalised, rangeToNormalise, spacing, stepsOf } from "../base/chart/points.js";
 import { extent, isConstant } from "../base/chart/scale.js";
 import { labels, linear } from "../base/chart/ticks.js";
 import { slotOf } from "./theme-colors.js";
@@ -33,9 +33,10 @@ import { baseline, exact, shown, window_ } from "../wire/series.js";
  *   right?: boolean}[], one?: boolean, finding?: {rule: string, step: number},
  *   unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean,
  *   points?: boolean, still?: boolean, plain?: boolean, open?: string}} Spec */
-/** `at` is the place of the series in the chart.
+/** `at` is the place of the series in the chart, `among` the steps that a mean covers, `delta` the
+ * difference to the baseline's value.
  * @typedef {{at: number, name: string, color: string, value: number | null,
- *   delta: number | null}} Row `delta` is the difference to the baseline's value */
+ *   among: [number, number] | null, delta: number | null}} Row */
 /** The part of a read-out that does not depend on the cursor. `sentence` is for screen readers.
  * @typedef {{nan: number, inf: number, empty: boolean, sentence: Sentence | null}} Facts */
 /** @typedef {{last: number | null, low: number, high: number, step: number}} Sentence */
@@ -174,25 +175,30 @@ function sentenceOf(s) {
     low = Math.min(low, /** @type {number} */ (s.Lo[i]));
     high = Math.max(high, /** @type {number} */ (s.Hi[i]));
   }
-  return { last: s.Last[s.X.length - 1] ?? null, low, high, step: Math.round(s.X[s.X.length - 1] ?? 0) };
+  const end = s.X.length - 1;
+  return { last: s.Last[end] ?? null, low, high, step: Math.round((s.Step ?? s.X)[end] ?? 0) };
 }
 
-/** The last value of each series. @param {Answer[]} answers */
-export const lastValues = (answers) =>
-  answers.flatMap((a) => a.series).map((s) => (s.X.length ? (s.Last[s.X.length - 1] ?? null) : null));
+/** The last value of a series. @param {Series} s @returns {Reading} */
+export const lastOf = (s) => ({ value: s.Last[s.X.length - 1] ?? null, among: null });
 
 /** The series of a chart with their values at the cursor, highest first, at most eight.
- * @param {Model} model @param {(number | null)[]} values @param {number} [most] @returns {Row[]} */
-export function rowsAt(model, values, most = MOST_ROWS) {
+ * @param {Model} model @param {Reading[]} readings @param {number} [most] @returns {Row[]} */
+export function rowsAt(model, readings, most = MOST_ROWS) {
   const from = model.series.length < 2 ? -1 : model.series.findIndex((s) => s.run === baseline.value);
-  const held = values[from] ?? null;
+  const held = readings[from]?.value ?? null;
+  const deltaOf = (/** @type {number} */ i) => {
+    const value = readings[i]?.value ?? null;
+    return i === from || held === null || value === null ? null : value - held;
+  };
   return model.series
     .map((s, i) => ({
       at: i,
       name: model.styles[i]?.label ?? s.run,
       color: model.styles[i]?.color ?? "",
-      value: values[i] ?? null,
-      delta: i === from || held === null || values[i] == null ? null : /** @type {number} */ (values[i]) - held,
+      value: readings[i]?.value ?? null,
+      among: readings[i]?.among ?? null,
+      delta: deltaOf(i),
     }))
     .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
     .slice(0, most);
@@ -261,7 +267,8 @@ function readingOnClock(s, step, x) {
   if (!near && !onLine) return { value: null, among: null };
   if (s.N[i] === 1) return { value: /** @type {number} */ (s.Last[i]), among: null };
   const value = s.run === shown.value[0] ? exact(s.run, s.name, step) : undefined;
-  return { value: value ?? /** @type {number} */ (s.Mid[i]), among: null };
+  if (value !== undefined && value !== null) return { value, among: null };
+  return { value: /** @type {number} */ (s.Mid[i]), among: stepsOf(s, i) };
 }
 
 /** The value of a step in a series with a bucket for each step. @param {Series} s

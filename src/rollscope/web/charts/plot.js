@@ -7,7 +7,7 @@ import { density, theme } from "../prefs.js";
 import { cursor, firstDrawing, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
 import { arrived, drop, nearer, want } from "../wire/series.js";
 import { Chart } from "./chart.js";
-import { factsOf, intervalsOf, lastValues, modelOf, readingAt, rowsAt } from "./model.js";
+import { factsOf, intervalsOf, lastOf, modelOf, readingAt, rowsAt } from "./model.js";
 import { never, soon, watch } from "./schedule.js";
 import { shownSlots } from "./theme-colors.js";
 
@@ -204,7 +204,7 @@ export class Plot {
       onCursor: (x, y) => this.moved(x, y),
       onPick: (x) => {
         const at = Math.round(toStepOf(x));
-        go({ step: at, open: `point:${this.spec().open ?? this.names?.[0] ?? ""}` });
+        go({ step: at, open: `point:${this.spec().open ?? this.names?.[0] ?? ""}`, why: "" });
       },
       onRange: (lo, hi) => {
         const a = Math.floor(toStepOf(lo));
@@ -250,9 +250,11 @@ export class Plot {
     const chart = this.chart;
     const x = chart && !this.spec().still ? caret.value : null;
     const step = x === null ? null : Math.round(toStepOf(x));
-    const readings =
-      x === null || step === null ? null : this.logged.map((s) => readingAt(s, step, x, view.value.x === "step"));
-    const values = readings ? readings.map((r) => r.value) : lastValues(this.answers);
+    const series = chart ? this.logged : this.answers.flatMap((a) => a.series);
+    const readings = series.map((s) =>
+      x === null || step === null ? lastOf(s) : readingAt(s, step, x, view.value.x === "step"),
+    );
+    const values = readings.map((r) => r.value);
     const several = this.hovering && chart?.model && chart.model.series.length > 1;
     this.tell({
       ...this.facts,
@@ -260,10 +262,10 @@ export class Plot {
       values,
       at: step,
       where: x === null ? "" : placeOn(view.value.x, x, /** @type {number} */ (step), Date.now()),
-      among: readings?.[0]?.among ?? null,
+      among: readings[0]?.among ?? null,
       hover: x !== null,
-      rows: several && chart?.model ? rowsAt(chart.model, values) : [],
-      legend: chart?.model && chart.model.series.length > FEW ? rowsAt(chart.model, values, Infinity) : [],
+      rows: several && chart?.model ? rowsAt(chart.model, readings) : [],
+      legend: chart?.model && chart.model.series.length > FEW ? rowsAt(chart.model, readings, Infinity) : [],
       constant: chart?.flat ?? false,
       span: this.span,
       stale: this.answers.some((a) => a.stale),

@@ -3,6 +3,9 @@
  * microtask after its constructor returns, so a loop over constructors would not bound the frame.
  */
 
+import { effect } from "@preact/signals";
+import { printing } from "../prefs.js";
+
 /** What a plot does as it comes nearer and leaves.
  * @typedef {{ask: () => void, leave: () => void, start: () => void, stop: () => void,
  *   see: (seen: boolean) => void}} Watched */
@@ -10,8 +13,8 @@
 const ASK = "1400px"; // numbers are fetched this far ahead of the view
 const KEEP = "400px"; // a plot farther away gives its canvas back
 
-/** @type {WeakMap<Element, Watched>} */
-const plots = new WeakMap();
+/** @type {Map<Element, Watched>} */
+const plots = new Map();
 /** @type {WeakMap<Element | Document, IntersectionObserver[]>} */
 const observers = new WeakMap();
 
@@ -24,6 +27,7 @@ export function watch(host, plot) {
   observers.set(root ?? document, three);
   plots.set(host, plot);
   for (const observer of three) observer.observe(host);
+  if (printing.peek()) plot.start();
   return () => {
     for (const observer of three) observer.unobserve(host);
     plots.delete(host);
@@ -37,7 +41,7 @@ function observersOf(root) {
       (entries) => {
         for (const { target, isIntersecting } of entries) {
           const plot = plots.get(target);
-          if (plot) tell(plot, isIntersecting);
+          if (plot && (isIntersecting || !printing.peek())) tell(plot, isIntersecting);
         }
       },
       { root, rootMargin },
@@ -47,6 +51,20 @@ function observersOf(root) {
     observer(KEEP, (p, inside) => (inside ? p.start() : p.stop())),
     observer("0px", (p, inside) => p.see(inside)),
   ];
+}
+
+// On paper every plot is in view. Afterwards the observers tell again which of them are.
+effect(() => {
+  if (printing.value) for (const plot of plots.values()) plot.start();
+  else for (const host of plots.keys()) lookAgain(host);
+});
+
+/** @param {Element} host */
+function lookAgain(host) {
+  for (const observer of observers.get(host.closest(".page") ?? document) ?? []) {
+    observer.unobserve(host);
+    observer.observe(host);
+  }
 }
 
 const BUDGET = 6; // ms of a frame

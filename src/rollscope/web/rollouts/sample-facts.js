@@ -24,7 +24,7 @@ import {
   signed,
   useWhy,
 } from "./why-moved.js";
-import { WhyRanges } from "./why-ranges.js";
+import { WhyRanges, useRanges } from "./why-ranges.js";
 
 const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mean", all: "reward/mean", eval: "" };
 
@@ -52,7 +52,7 @@ function Moved({ metric, over, step, ask }) {
   const from = rangeStart.value;
   const [more, setMore] = useState(false);
   const against = from !== null && from < step ? Math.round(from) : null;
-  const [ranges, setRanges] = useState(/** @type {import("./why-ranges.js").Ranges | null} */ (null));
+  const [ranges, choose] = useRanges();
   const [why, error] = useWhy(ask ? (loaded.value?.run ?? "") : "", metric, step, against, 5, over, ranges);
   if (!why)
     return html`
@@ -62,7 +62,7 @@ function Moved({ metric, over, step, ask }) {
           error
             ? html`
                 <p class="read ink3">${error}</p>
-                ${h(WhyRanges, { step, ranges, choose: setRanges })}
+                ${h(WhyRanges, { step, ranges, choose })}
               `
             : null
         }
@@ -74,7 +74,7 @@ function Moved({ metric, over, step, ask }) {
         Why reward moved ${" "}
         <span class="n">${between(why)}</span>
       </h2>
-      ${h(WhyRanges, { step, ranges, choose: setRanges })}
+      ${h(WhyRanges, { step, ranges, choose })}
       <dl class="facts n">
         <dt>Mean reward</dt>
         <dd>${number(why.before)} → ${number(why.now)}</dd>

@@ -9,7 +9,7 @@ import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { go, href, view } from "../state.js";
 import { get, part } from "../wire/api.js";
-import { WhyRanges } from "./why-ranges.js";
+import { WhyRanges, useRanges } from "./why-ranges.js";
 
 /** @typedef {import("../wire/types.gen").WhyShape} WhyShape */
 
@@ -227,7 +227,7 @@ export const findTask = (task, step) =>
  * @param {{metric: string, step: number, unit?: string}} props */
 export function WhyMoved({ metric, step, unit = "" }) {
   const against = view.value.range && view.value.range[0] < step ? Math.round(view.value.range[0]) : null;
-  const [ranges, setRanges] = useState(/** @type {import("./why-ranges.js").Ranges | null} */ (null));
+  const [ranges, choose] = useRanges();
   const [why, error] = useWhy(view.value.run, metric, step, against, 6, "", ranges);
   if (!why)
     return error
@@ -242,7 +242,7 @@ export function WhyMoved({ metric, step, unit = "" }) {
         Why it moved ${" "}
         <span class="n">${between(why)}</span>
       </h3>
-      ${h(WhyRanges, { step, ranges, choose: setRanges })}
+      ${h(WhyRanges, { step, ranges, choose })}
       <dl class="facts n">
         <dt>Mean over samples</dt>
         <dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd>

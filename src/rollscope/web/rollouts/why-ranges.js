@@ -1,8 +1,10 @@
-/** Choose a range before and a range after, to explain the change between them. */
+/** Choose a range before and a range after, to explain the change between them. The address has
+ * both: "why=20-29,30-39". */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { useComputed } from "@preact/signals";
 import { html } from "../parts/html.js";
-import { view } from "../state.js";
+import { go, view } from "../state.js";
 
 /** @typedef {{now: [number, number], before: [number, number]}} Ranges */
 const USUAL = 10; // steps of a range, where the tape has no brush
@@ -21,6 +23,18 @@ export function rangeIn(text) {
   if (!match) return null;
   const [a, b] = [Number(match[1]), Number(match[2] ?? match[1])];
   return a <= b ? [a, b] : null;
+}
+
+/** The ranges in the address, and how to choose others.
+ * @returns {[Ranges | null, (ranges: Ranges | null) => void]} */
+export function useRanges() {
+  const text = useComputed(() => view.value.why).value;
+  const ranges = useMemo(() => {
+    const [before, now] = text.split(",").map(rangeIn);
+    return before && now ? { before, now } : null;
+  }, [text]);
+  const words = (/** @type {Ranges} */ { before, now }) => `${before.join("-")},${now.join("-")}`;
+  return [ranges, (other) => go({ why: other ? words(other) : "" }, "replace")];
 }
 
 /** @param {{step: number, ranges: Ranges | null, choose: (ranges: Ranges | null) => void}} props */

@@ -6,6 +6,7 @@ import {
   normalised,
   points,
   rangeToNormalise,
+  stepsOf,
   stretches,
   usual,
 } from "../../../../src/rollscope/web/base/chart/points.js";
@@ -141,4 +142,16 @@ test("a series is normalised by a known range, else by its own, and a constant b
   assert.deepEqual(rangeToNormalise([null, null], [s]), [1, 3]);
   assert.equal(rangeToNormalise([null, null], [made([2, 2])]), null);
   assert.deepEqual([...normalised(s, 1, 3).Mid], [0, 0.5, 1]);
+});
+
+test("a bucket on another clock knows the steps of its values", () => {
+  const head = { run: "r", name: "m", nan: [], up: [], down: [] };
+  const c = { lo: [1, 2, 3], hi: [1, 2, 3], mid: [1, 2, 3], last: [1, 2, 3], count: [1, 2, 3], step: [240, 242, 245] };
+  const s = points(head, [0.5, 1.5, 2.5], { width: 1 }, c);
+  assert.deepEqual(stepsOf(s, 1), [241, 242]);
+  assert.deepEqual(stepsOf(s, 2), [243, 245]);
+  const every = points(head, [0.5, 1.5, 2.5], { width: 1 }, { ...c, step: [10, 30, 60] });
+  assert.deepEqual(stepsOf(every, 2), [40, 60]);
+  const { step: _, ...onSteps } = c;
+  assert.equal(stepsOf(points(head, [0.5, 1.5, 2.5], { width: 1 }, onSteps), 1), null);
 });

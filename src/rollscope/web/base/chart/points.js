@@ -10,11 +10,12 @@ import { extent } from "./scale.js";
  *   columns: Column[]}} Head */
 
 /** The points of one series on one chart. X has no empty buckets. Break[i] is 1 where a new line
- * starts. `before` holds points ahead of the window, which warm up the smoothing.
- * @typedef {{run: string, name: string, X: Float64Array, Lo: Float64Array, Hi: Float64Array,
- *   Mid: Float64Array, Last: Float64Array, N: Uint32Array, Break: Uint8Array, marks: {nan: [number,
- *   number][], up: [number, number][], down: [number, number][]}, gaps: number, width: number,
- *   before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series */
+ * starts. On another clock, Step[i] is the step of the point. `before` holds points ahead of the
+ * window, which warm up the smoothing.
+ * @typedef {{run: string, name: string, Step?: Float64Array, X: Float64Array, Lo: Float64Array,
+ *   Hi: Float64Array, Mid: Float64Array, Last: Float64Array, N: Uint32Array, Break: Uint8Array,
+ *   marks: {nan: [number, number][], up: [number, number][], down: [number, number][]},
+ *   gaps: number, width: number, before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series */
 
 const TYPES = /** @type {Record<string, any>} */ ({
   f32: Float32Array,
@@ -78,6 +79,7 @@ export function points(s, x, head, c) {
     Last: new Float64Array(m),
     N: new Uint32Array(m),
     Break: new Uint8Array(m),
+    ...(c.step ? { Step: new Float64Array(m) } : {}),
     marks: { nan: marks(s.nan, x), up: marks(s.up, x), down: marks(s.down, x) },
   };
   for (let k = 0; k < m; k++) {
@@ -88,6 +90,7 @@ export function points(s, x, head, c) {
     out.Mid[k] = /** @type {number} */ (c.mid[i]);
     out.Last[k] = finite(c.last[i], c.mid[i]);
     out.N[k] = /** @type {number} */ (c.count[i]);
+    if (out.Step) out.Step[k] = /** @type {number} */ (c.step?.[i]);
     if (k && (far(k) || between(logged, /** @type {number} */ (keep[k - 1]), i))) {
       out.Break[k] = 1;
       out.gaps++;
@@ -214,6 +217,17 @@ export function normalised(s, lo, hi) {
   const to = (/** @type {Float64Array} */ column) => column.map((v) => (v - lo) / (hi - lo || 1));
   const before = s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {};
   return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last), ...before };
+}
+
+/** The first and the last step of the values in bucket i, on another clock than that of steps.
+ * @param {{Step?: Float64Array, N: Uint32Array}} s @param {number} i
+ * @returns {[number, number] | null} */
+export function stepsOf({ Step, N }, i) {
+  const [last, n] = [Step?.[i], N[i] ?? 1];
+  if (Step === undefined || last === undefined) return null;
+  const before = Step[i - 1];
+  const pace = before === undefined ? 1 : (last - before) / n;
+  return [Math.round(last - (n - 1) * pace), last];
 }
 
 /** The usual distance between two points. @param {Series} s */

@@ -7,7 +7,7 @@
  *   runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number, norm: boolean,
  *   pin: string[], open: string, large: string, table: string, group: string, section: string,
  *   sample: string, view: string, name: string, sort: string, board: string, cols: string,
- *   by: string, show: string, env: string, margin: string}} View */
+ *   by: string, show: string, env: string, margin: string, why: string}} View */
 
 /** Pages of a run in the order of the rail: name, title, key. */
 export const PAGES = /** @type {const} */ ([
@@ -43,6 +43,7 @@ const TEXTS = /** @type {const} */ ([
   "show",
   "env",
   "margin",
+  "why",
 ]);
 const X_AXES = ["step", "time", "relative", "tokens", "samples", "gpu"];
 const Y_SCALES = ["linear", "log", "symlog", "robust"];
@@ -76,6 +77,7 @@ export const DEFAULTS = {
   show: "",
   env: "",
   margin: "",
+  why: "",
 };
 
 /** Read a view from an address.

@@ -210,8 +210,10 @@ function write(out, r, unit, extra) {
 }
 
 /** Where a read-out stands: at a step, or over the steps of a mean. @param {Readout} r */
-const place = (r) =>
-  !r.hover ? "" : r.among ? `mean of ${count(r.among[0])} to ${count(r.among[1])}` : `at ${r.where}`;
+const place = (r) => (!r.hover ? "" : r.among ? meanOf(r.among) : `at ${r.where}`);
+
+/** @param {[number, number]} steps */
+const meanOf = ([first, last]) => `mean of ${count(first)} to ${count(last)}`;
 
 /** Set the text of an element, if it differs. @param {Element} element @param {string} text */
 function say(element, text) {
@@ -234,7 +236,7 @@ function list(tip, r, unit) {
     if (!swatch || !name || !text || !delta) return;
     swatch.style.setProperty("--c", row.color);
     say(name, row.name);
-    say(text, worded(row.value, unit));
+    say(text, row.among ? `${worded(row.value, unit)} ${meanOf(row.among)}` : worded(row.value, unit));
     say(delta, difference(row.delta, unit));
   });
 }

@@ -9,7 +9,7 @@ import { Chart } from "../../charts/chart.js";
 import { BLANK } from "../../charts/model.js";
 import { alive } from "../../charts/plot.js";
 import { colors } from "../../charts/theme-colors.js";
-import { density, theme } from "../../prefs.js";
+import { density, printing, theme } from "../../prefs.js";
 import { ROOT, part } from "../../wire/api.js";
 import { step, ticks, view } from "../../state.js";
 import { html } from "../html.js";
@@ -17,11 +17,12 @@ import { html } from "../html.js";
 /** @param {{info: import("../../state.js").MetricInfo, xLabels: boolean}} props */
 export function HeatCard({ info, xLabels }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [near, setNear] = useState(false);
+  const [inView, setInView] = useState(false);
+  const near = inView || printing.value;
   const [heat, setHeat] = useState(/** @type {any} */ (null));
   const { range, run, from, env } = view.value;
   useEffect(() => {
-    const watch = new IntersectionObserver(([e]) => setNear(Boolean(e?.isIntersecting)), {
+    const watch = new IntersectionObserver(([e]) => setInView(Boolean(e?.isIntersecting)), {
       root: host.current?.closest(".page") ?? null,
       rootMargin: "400px",
     });

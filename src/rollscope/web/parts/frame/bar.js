@@ -1,8 +1,9 @@
 /** The top bar: the run, its state, the step, notes, the x axis, and the search. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { computed } from "@preact/signals";
 import { count, duration, plural, rough } from "../../base/text/format.js";
-import { go, heard, lastStep, now, run, view } from "../../state.js";
+import { go, heard, lastStep, now, run, tape, view } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
 import { IconButton, Segments } from "../controls.js";
 import { h, html } from "../html.js";
@@ -72,7 +73,7 @@ export function State({ r }) {
       <span class="state finished">
         finished
         <span class="more">
-          ${r.steps ? `, ${plural(r.steps, "step")}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}
+          ${r.steps ? `, ${plural(r.steps, "step")}${numbers(r)}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}
         </span>
       </span>
     `;
@@ -93,6 +94,13 @@ export function State({ r }) {
   `;
 }
 
+/** The numbers of the steps, where the last is not how many they are: "73 steps (0 to 72)".
+ * @param {RunRow} r */
+const numbers = (r) =>
+  !tape.value || r.steps < 2 || lastStep.value === r.steps
+    ? ""
+    : ` (${count(tape.value.first)} to ${count(lastStep.value)})`;
+
 /** A dot that pulses once for each event of the run. @param {{beat: number}} props */
 function Dot({ beat }) {
   const dot = useRef(/** @type {HTMLElement | null} */ (null));
@@ -108,19 +116,25 @@ function Dot({ beat }) {
   `;
 }
 
-/** Step, planned steps, and the time left. @param {{r: RunRow}} props */
+/** The last step of the planned ones: 80 steps from step 0 on end at step 79. Null if none are. */
+export const lastPlanned = computed(() => {
+  const planned = run.value?.steps_planned;
+  return planned ? (tape.value?.first ?? 0) + planned - 1 : null;
+});
+
+/** Step, the last planned step, and the time left. @param {{r: RunRow}} props */
 function Progress({ r }) {
   const last = lastStep.value;
-  const planned = r.steps_planned;
-  const left = planned && r.state === "running" && r.step_seconds ? (planned - last) * r.step_seconds : 0;
+  const end = lastPlanned.value;
+  const left = end !== null && r.state === "running" && r.step_seconds ? (end - last) * r.step_seconds : 0;
   return html`
     <span class="at n">
       step ${" "}
       <b>${count(last)}</b>
       ${
-        planned && last <= planned
+        end !== null && last <= end
           ? html`
-              <span class="of">${" "}of ${count(planned)}</span>
+              <span class="of">${" "}of ${count(end)}</span>
             `
           : ""
       }

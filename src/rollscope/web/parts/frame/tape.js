@@ -10,6 +10,7 @@ import { drawOver, drawTape, toStep, toX } from "../../charts/run-drawings.js";
 import { theme } from "../../prefs.js";
 import { cursor, go, lastStep, run, step, tape, toStepOf, view } from "../../state.js";
 import { html } from "../html.js";
+import { lastPlanned } from "./bar.js";
 
 /** @typedef {import("../../charts/run-drawings.js").Frame} Frame */
 
@@ -118,8 +119,7 @@ export function Tape() {
     else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
   };
   const range = view.value.range;
-  const planned = t?.planned ?? 0;
-  const toGo = t && planned > t.last && run.value?.state === "running" ? planned - t.last : 0;
+  const toGo = t && run.value?.state === "running" ? Math.max(0, (lastPlanned.value ?? 0) - t.last) : 0;
   const news = t && view.value.step !== null && run.value?.state === "running" ? t.last - step.value : 0;
   return html`
     <div
