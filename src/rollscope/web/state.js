@@ -142,7 +142,7 @@ function listOf(id) {
  * add cards to it, and let its charts pass. @param {string[]} ids */
 export const loadNames = (ids) =>
   quietly(async () => {
-    const turn = ++namesTurn;
+    const turn = ids.length > 1 ? ++namesTurn : namesTurn;
     if (ids.length > 1 && !names.value) {
       await showNames(ids.slice(0, 1));
       await drawnOrLate();

@@ -15,7 +15,8 @@ import { extent } from "./scale.js";
  * @typedef {{run: string, name: string, Step?: Float64Array, X: Float64Array, Lo: Float64Array,
  *   Hi: Float64Array, Mid: Float64Array, Last: Float64Array, N: Uint32Array, Break: Uint8Array,
  *   marks: {nan: [number, number][], up: [number, number][], down: [number, number][]},
- *   gaps: number, width: number, before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series */
+ *   gaps: number, width: number,
+ *   before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series */
 
 const TYPES = /** @type {Record<string, any>} */ ({
   f32: Float32Array,

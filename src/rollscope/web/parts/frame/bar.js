@@ -73,7 +73,7 @@ export function State({ r }) {
       <span class="state finished">
         finished
         <span class="more">
-          ${r.steps ? `, ${plural(r.steps, "step")}${numbers(r)}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}
+          ${r.steps ? `, ${stepWords(r)}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}
         </span>
       </span>
     `;
@@ -94,12 +94,12 @@ export function State({ r }) {
   `;
 }
 
-/** The numbers of the steps, where the last is not how many they are: "73 steps (0 to 72)".
+/** How many steps, with their numbers where the last is not how many: "73 steps (0 to 72)".
  * @param {RunRow} r */
-const numbers = (r) =>
-  !tape.value || r.steps < 2 || lastStep.value === r.steps
-    ? ""
-    : ` (${count(tape.value.first)} to ${count(lastStep.value)})`;
+function stepWords(r) {
+  const [words, first, last] = [plural(r.steps, "step"), tape.value?.first ?? 0, lastStep.value];
+  return r.steps < 2 || last === r.steps ? words : `${words} (${count(first)} to ${count(last)})`;
+}
 
 /** A dot that pulses once for each event of the run. @param {{beat: number}} props */
 function Dot({ beat }) {
