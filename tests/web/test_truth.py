@@ -160,6 +160,17 @@ def test_on_another_axis_every_run_is_read_at_its_own_step_and_a_slow_step_is_no
     assert shown == {"paced": "0.09", "slow": "0.04"}
 
 
+def test_on_another_axis_the_mean_of_another_run_names_its_steps(world: Any, tab: Any) -> None:
+    tab.goto(world[0] + "r/slow/metrics?x=relative&runs=long")
+    tab.wait_for_selector(f'{REWARD} .plot[data-ink*="series=2"]')
+    tab.hover(f"{REWARD} .u-over")
+    until(tab, f"/mean of [\\d,]+ to [\\d,]+/.test(document.querySelector('{REWARD} .tip').textContent)")
+    rows = tab.eval_on_selector_all(f"{REWARD} .tip b", "all => all.map(e => e.textContent)")
+    value, _, steps = next(row for row in rows if "mean of" in row).partition(" mean of ")
+    first, last = (int(step.replace(",", "")) for step in steps.split(" to "))
+    assert last > first and value == f"{world[1][first : last + 1].mean():.3g}"
+
+
 def test_one_now_on_a_page(world: Any, tab: Any) -> None:
     """An evaluation after the last update is no step that trained."""
     tab.goto(world[0] + "r/evaluated/overview")
