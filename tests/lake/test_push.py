@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rollscope as rs
+from rollscope.cli import main
 from rollscope.errors import BadInput, CorruptFile, NotFound
 from rollscope.lake import engine, ledger
 from rollscope.lake.check import check
@@ -158,3 +159,26 @@ def test_a_lake_of_a_newer_rollscope_is_refused_with_a_sentence(lake: Place, lif
     for use in (lambda: pushed(lake, life), lambda: rs.open(lake.folder).runs()):
         with pytest.raises(CorruptFile, match=r"version 99 .* newer Rollscope"):
             use()
+
+
+@pytest.mark.parametrize("words", [["stop", "r1"], ["rm", "r1"], ["tag", "r1", "x"], ["compact"], ["archive", "r1"]])
+def test_commands_that_would_change_a_run_are_refused(
+    lake: Place, life: Life, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    life.grow()
+    pushed(lake, life)
+    assert main([*words, "--dir", lake.folder]) == 2
+    assert "a lake is only read" in capsys.readouterr().err
+
+
+def test_a_note_written_in_the_cache_stays_there(lake: Place, life: Life) -> None:
+    life.grow()
+    pushed(lake, life)
+    note = Path(rs.open(lake.folder).run("r1").path, "00000000000000ff.0001.log")
+    note.write_bytes(b"")
+    life.grow()
+    life.end()
+    life.seal()
+    pushed(lake, life)
+    assert rs.open(lake.folder).run("r1").last_step == 2
+    assert note.exists() and len(list(note.parent.glob("*.log"))) == 1

@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     store = rollscope.open(args.dir)
+    store.check_writable()
     readers = [store.run(target) for target in args.targets]
     runs = [(run.id, run.path) for run in readers] or [(entry.id, entry.path) for entry in store.entries()]
     reports = []

@@ -64,7 +64,9 @@ def _into(args: argparse.Namespace) -> Into | None:
         raise BadInput(f"--into {args.into} needs the step that was evaluated: give --step N")
     if args.follow:
         raise BadInput("--into adds files once; leave out --follow")
-    reader = rollscope.open(args.dir).run(args.into)
+    store = rollscope.open(args.dir)
+    store.check_writable()
+    reader = store.run(args.into)
     steps = reader.steps()
     times = dict(zip(map(int, steps["step"]), map(int, steps["time_ns"]), strict=True))
     return Into(reader.id, args.step, int(reader.facts.get("attempt") or 1), times)

@@ -26,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     store = rollscope.open(args.dir)
+    store.check_writable()
     if not args.targets:
         _list(deleted.deleted(store.project), args.json)
         return 0

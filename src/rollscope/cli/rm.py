@@ -23,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     store = rollscope.open(args.dir)
+    store.check_writable()
     if args.for_good:
         ids = args.targets
         deleted.remove(store.project, ids)

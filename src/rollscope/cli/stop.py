@@ -25,7 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import rollscope
 
-    reader = rollscope.open(args.dir).run(args.target)
+    store = rollscope.open(args.dir)
+    store.check_writable()
+    reader = store.run(args.target)
     before = requested(reader)
     request = ask(reader, args.why, author(), reader.last_step)
     if args.json:

@@ -35,6 +35,7 @@ class State:
     parts: dict[int, Ranges] = field(default_factory=dict)  # that count, with the bytes of logs they cover
     resumed: dict[int, int] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)  # the row of the runs table
+    gone: set[str] = field(default_factory=set)  # files that the run had, and has no more
 
 
 @dataclass(slots=True)
@@ -75,6 +76,7 @@ def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
     ).fetchall()
     (ship, project, origin) = ships[0]
     state = State(ship, project, origin, held([Object(*row) for row in found]))
+    state.gone = {row[0] for row in found} - state.files.keys()
     for part, stem, lo, hi in connection.execute(
         "SELECT part, stem, lo, hi FROM lake.book.parts ANTI JOIN lake.book.dropped USING (run, part) WHERE run = ?",
         [run],

@@ -12,15 +12,14 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from rollscope.errors import CorruptFile
-from rollscope.store.listing.entries import HOME
 from rollscope.store.log import files
 
 from .objects import CHUNK, Objects
 from .place import Place
-from .spool import Held, Object, names
+from .spool import Held, Object
 
 ASIDE = ".aside-"
 
@@ -31,8 +30,11 @@ def root_of(place: Place) -> str:
     return os.path.join(os.environ.get("ROLLSCOPE_CACHE") or os.path.join(home, "rollscope"), f"lake-{place.id}")
 
 
-def refresh(objects: Objects, folder: str, held: Held) -> bool:
-    """Make a folder equal to what the lake holds of a run; True if anything was new."""
+def refresh(objects: Objects, folder: str, held: Held, gone: Collection[str] = ()) -> bool:
+    """Make a folder equal to what the lake holds of a run; True if anything was new.
+
+    What the run has no more is removed. What the lake never held stays: a note written here.
+    """
     os.makedirs(folder, exist_ok=True)
     changed = False
     sets: dict[str, Held] = {}
@@ -45,7 +47,7 @@ def refresh(objects: Objects, folder: str, held: Held) -> bool:
             changed |= _replace(objects, os.path.join(folder, name), parts[0])
     for name, of_set in sets.items():
         changed |= _add_set(objects, folder, name, of_set)
-    return _remove_others(folder, held) or changed
+    return _remove_gone(folder, held, gone) or changed
 
 
 def remove(folder: str) -> None:
@@ -144,13 +146,14 @@ def _set_time(path: str, part: Object) -> None:
     os.utime(path, ns=(part.time_ns, part.time_ns))
 
 
-def _remove_others(folder: str, held: Held) -> bool:
+def _remove_gone(folder: str, held: Held, gone: Collection[str]) -> bool:
     """Remove logs and sets that the run has no more."""
     kept = {name.split(os.sep)[0] for name in held}
-    gone = {name.split(os.sep)[0] for name in names(folder)} - kept - {HOME}
-    for name in gone:
-        _remove(os.path.join(folder, name))
-    return bool(gone)
+    lost = {name.split(os.sep)[0] for name in gone} - kept
+    there = [path for path in (os.path.join(folder, name) for name in lost) if os.path.lexists(path)]
+    for path in there:
+        _remove(path)
+    return bool(there)
 
 
 def _remove(path: str) -> None:

@@ -33,7 +33,7 @@ class Mirroring:
         changed = {run: ship for run, ship in last.items() if self._seen.get(run) != ship}
         for run in changed:
             held = ledger.read(self.place, run)
-            mirror.refresh(self._objects, os.path.join(self.folder, run), held.files)
+            mirror.refresh(self._objects, os.path.join(self.folder, run), held.files, held.gone)
             self._seen[run] = held.ship
         return len(changed)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _OURS = re.compile(r"\b(ducklake|postgres)_\w+\s*\(|\bmetric\s*\(", re.IGNORECASE)
+READ_ONLY = "a lake is only read: do it in the folder where the run was recorded"
 FRESH_SECONDS = 1.0  # a run that is looked at again within this time is not compared with the lake
 
 
@@ -51,6 +52,9 @@ class LakeStore(Store):
         self.place = place
         self._objects = Objects(place)
         self._looked_at: dict[str, float] = {}
+
+    def check_writable(self) -> None:
+        raise BadInput(READ_ONLY)
 
     def entries(self) -> list[Entry]:
         return [Entry(record["id"], os.path.join(self.path, record["id"])) for record in self._rows()]
@@ -85,7 +89,7 @@ class LakeStore(Store):
         if os.path.basename(id) != id or id in ("", os.curdir, os.pardir, *NEVER_RUNS):
             return
         held, folder = ledger.read(self.place, id), os.path.join(self.path, id)
-        mirror.refresh(self._objects, folder, held.files) if held.ship else mirror.remove(folder)
+        mirror.refresh(self._objects, folder, held.files, held.gone) if held.ship else mirror.remove(folder)
         self._looked_at[id] = time.monotonic()
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -135,4 +139,4 @@ class _ReadOnlyLog(ProjectLog):
     """The project log of a lake: empty, and closed."""
 
     def _write(self, made: list[ProjectEntry], after: str | None) -> None:
-        raise BadInput("a lake is only read: say it in the folder where the run was recorded")
+        raise BadInput(READ_ONLY)

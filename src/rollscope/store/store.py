@@ -64,6 +64,9 @@ class Store:
         self._looked = (-1, False)  # when the folder last changed, and whether it is itself a run
         self._records = Records(path, lambda entry: self._reader_of(entry.path))
 
+    def check_writable(self) -> None:
+        """Raise a sentence if these runs are only read."""
+
     def entries(self) -> list[Entry]:
         """The runs of the folder as one look at the disk shows them; none is opened."""
         return entries(self.path)
