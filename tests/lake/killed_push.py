@@ -1,7 +1,7 @@
-"""Push a run in processes that are killed: `killed_push.py LAKE RUN ROUNDS SEED`.
+"""Push a run in processes that are killed: `killed_push.py LAKE RUN ROUNDS SEED SECONDS`.
 
-Modules are imported once; each round forks, so that a kill hits the push and not its imports.
-Prints how many rounds were killed in the middle.
+Modules are imported once; each round forks, so that a kill hits the push and not its imports. A push
+lives at most SECONDS. Prints how many rounds were killed in the middle.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ import pyarrow.compute  # noqa: F401
 from rollscope.lake import place
 from rollscope.lake.shipping.push import Pusher
 
-LONGEST = 0.6  # seconds that a push lives
 
-
-def main(lake: str, run: str, rounds: int, seed: int) -> int:
+def main(lake: str, run: str, rounds: int, seed: int, longest: float) -> int:
     chance, killed = random.Random(seed), 0
     for _ in range(rounds):
         child = os.fork()
         if not child:
             Pusher(place.read(lake), run).push()
             os._exit(0)
-        time.sleep(chance.uniform(0.02, LONGEST))
+        time.sleep(chance.uniform(0.02, longest))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         killed += os.WIFSIGNALED(status)
@@ -36,4 +34,4 @@ def main(lake: str, run: str, rounds: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+    print(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])))
