@@ -1,7 +1,7 @@
 """Push a run in processes that are killed: `killed_push.py LAKE RUN ROUNDS SEED SECONDS`.
 
-Modules are imported once; each round forks, so that a kill hits the push and not its imports. A push
-lives at most SECONDS. Prints how many rounds were killed in the middle.
+Modules are imported once; each round forks, so that a kill hits the push and not its imports.
+A push lives at most SECONDS. Prints how many rounds were killed in the middle.
 """
 
 from __future__ import annotations

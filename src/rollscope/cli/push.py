@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("say which lake: --to LAKE, or set ROLLSCOPE_LAKE. Make one with: rollscope lake init ./lake")
     where = place.read(args.to)
     if args.follow:
-        return _follow(where, _paths(args), args.json)
+        whole = [word for word in args.targets if os.sep in word]  # a run that may not have begun yet
+        return _follow(where, whole if len(args.targets) == 1 and whole else _paths(args), args.json)
     reports = [_pushed(where, path) for path in _paths(args)]
     if args.json:
         print_json(reports)

@@ -13,11 +13,13 @@ from rollscope.errors import BadInput, RollscopeError
 from rollscope.lake.place import Place
 from rollscope.store import state
 from rollscope.store.folder import Folder
+from rollscope.store.listing.entries import is_run
 
 from .push import Pushed, Pusher
 
 TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
 LONGEST_WAIT = 60.0  # after failures
+BEGIN_LOOKS = 60  # seconds that a run has to begin
 
 
 def follow(
@@ -28,6 +30,7 @@ def follow(
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Ship until the run is over. `say` hears when the lake is down, and when it is back."""
+    _wait_for_run(path, sleep)
     pusher, wait, quiet = Pusher(place, path), TICK_SECONDS, 0
     while quiet < 2:  # a run that is over is sealed and merged meanwhile: until two looks find nothing
         over = state.state(_look(path)) != "running"
@@ -46,6 +49,14 @@ def follow(
             shipped(pushed)
         if quiet < 2:
             sleep(wait)
+
+
+def _wait_for_run(path: str, sleep: Callable[[float], None]) -> None:
+    """A shipper may start before the run has written its first file."""
+    for _ in range(BEGIN_LOOKS):
+        if is_run(path):
+            return
+        sleep(1.0)
 
 
 def _look(path: str) -> Folder:
