@@ -85,7 +85,6 @@ def test_a_server_shows_the_runs_of_a_lake(lake: Place, life: Life) -> None:
         "-m",
         "rollscope",
         "serve",
-        "--lake",
         lake.folder,
         "--port",
         "0",

@@ -16,6 +16,7 @@ import threading
 import webbrowser
 
 from rollscope.errors import BadInput
+from rollscope.lake import place
 from rollscope.server import memory
 
 from ._terminal import print_json, say
@@ -69,8 +70,9 @@ def run(args: argparse.Namespace) -> int:
     _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path)
-    own = args.folder or args.dir  # where what programs send is recorded, also beside a lake
-    folder = _of_lake(args.lake) if args.lake else own
+    lake = args.lake or (args.folder or args.dir if place.is_lake(args.folder or args.dir) else "")
+    own = "runs" if lake and not args.lake else args.folder or args.dir  # where what programs send is recorded
+    folder = _of_lake(lake) if lake else own
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
     app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver)
     server = Server(app)
@@ -87,7 +89,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_lake(lake: str) -> str:
     """The cache of a lake, which a thread keeps equal to it."""
-    from rollscope.lake import place
     from rollscope.lake.mirroring import Mirroring
 
     mirroring = Mirroring(place.read(lake))
