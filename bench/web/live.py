@@ -27,6 +27,7 @@ import hostile
 import results
 import soak
 
+WRITTEN = 0.05  # seconds: commit() has written when it returns
 TRAIN = """
 import sys, time
 import rollscope as rs
@@ -53,35 +54,35 @@ def tabs(url: str, seconds: float) -> None:
     time.sleep(seconds)
 
 
-def heard(url: str, until: float, times: dict[int, float]) -> None:
-    """Note when the stream first tells of each step."""
+def heard(url: str, until: float, events: list[tuple[float, float]]) -> None:
+    """Note of each event of the run when its files had grown last, and when the event came."""
     with httpx.Client(timeout=60) as client, contextlib.suppress(httpx.HTTPError):
         with client.stream("GET", f"{url}api/live") as stream:
             for line in stream.iter_lines():
-                if line.startswith("data: "):
-                    times.setdefault(int(json.loads(line[6:]).get("step") or -1), time.time())
+                event = json.loads(line[6:]) if line.startswith("data: ") else {}
+                if event.get("kind") == "run" and event["tables"]:
+                    events.append((event["heard_ns"] / 1e9, time.time()))
                 if time.monotonic() > until:
                     return
 
 
 def delays(seconds: float, src: Path) -> list[float]:
-    """Seconds from each commit until the stream spoke of that step, or of a later one."""
-    told: dict[int, float] = {}
+    """Seconds from each commit until an event came that was made after it."""
+    events: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, soak.server(folder, src) as (_, url):
         with soak.process("-c", TRAIN, folder, src=src) as run, hostile.busy_cores():
             readers = multiprocessing.get_context("spawn").Process(target=tabs, args=(url, seconds), daemon=True)
             readers.start()
-            heard(url, time.monotonic() + seconds, told)
+            heard(url, time.monotonic() + seconds, events)
             readers.kill()
             run.kill()
             assert run.stdout is not None
-            committed = {int(step): float(at) for step, at in (line.split() for line in run.stdout)}
-    begun = min(told.values(), default=0.0)
-    last = max(told, default=-1)
+            committed = [float(line.split()[1]) for line in run.stdout]
+    first, last = events[0][1], events[-1][0]
     return [
-        max(0.0, min(at for other, at in told.items() if other >= step) - at_commit)
-        for step, at_commit in committed.items()
-        if at_commit > begun and step <= last
+        min(at for grew, at in events if grew >= moment - WRITTEN) - moment
+        for moment in committed
+        if first < moment <= last
     ]
 
 

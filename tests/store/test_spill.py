@@ -92,3 +92,12 @@ def test_a_folder_is_never_taken_from_a_process_that_has_it(tmp_path: Path, monk
         go.unlink()
         for sweeper in sweepers:
             sweeper.communicate(timeout=60)
+
+
+@posix
+def test_a_folder_that_another_process_removes_meanwhile_is_let_go(tmp_path: Path) -> None:
+    (tmp_path / f"{spill.PREFIX}gone").mkdir()
+    with os.scandir(tmp_path) as entries:
+        entry = next(entries)
+    os.rmdir(entry.path)
+    spill._sweep(entry)

@@ -80,8 +80,11 @@ def _sweep(entry: os.DirEntry[str]) -> None:
     """Remove a folder if no process holds its lock. This one holds it meanwhile."""
     try:
         about = entry.stat(follow_symlinks=False)
-        if about.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False):
-            return
+    except OSError:  # another process removed it meanwhile
+        return
+    if about.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False):
+        return
+    try:
         lock = os.open(os.path.join(entry.path, LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         if time.time() - about.st_mtime > NEW_SECONDS:
