@@ -25,6 +25,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
         "catalog.partials",
     },  # to merge partials on reading; nothing more of the catalogue
     "trust": {"errors", "store"},
+    "access": {"errors", "strict_json", "store"},
     "sinks": {"catalog", "store", "errors", "strict_json", "visible"},
     "record": {"catalog", "kernels", "sinks", "store", "errors", "strict_json", "isolated", "visible"},
     "sources": {"catalog", "record", "sinks", "store", "errors", "strict_json", "visible"},
@@ -39,6 +40,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "scan": {"store", "views", "errors", "isolated"},
     "report": {"store", "views", "diagnose", "notify", "visible"},
     "server": {
+        "access",
         "catalog",
         "statistics",
         "store",
@@ -53,6 +55,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     },
     "cli": {
         *(
+            "access",
             "catalog",
             "statistics",
             "kernels",
@@ -124,8 +127,10 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "front": {"security"},
         "questions": {"library"},
         "listing": {"doctor", "library"},
+        "sign_in": {"listing", "errors", "library", "watcher"},
         "routes": {
-            *("questions", "listing", "deps", "doctor", "library", "packed", "recent", "reply", "shapes", "watcher"),
+            *("questions", "listing", "sign_in"),
+            *("deps", "doctor", "library", "packed", "recent", "reply", "shapes", "watcher"),
         },
     },
     "sources": {"files": set(), "sandbox": set(), "intake": {"files", "sandbox"}},

@@ -72,6 +72,24 @@ class CannotRead(RollscopeError):
     status = 409
 
 
+class NotSignedIn(RollscopeError):
+    """The server asks who it is, and got no token, or none that holds."""
+
+    status = 401
+
+
+class NotAllowed(RollscopeError):
+    """Who signed in may look at this, and not do it."""
+
+    status = 403
+
+
+class TooOften(RollscopeError):
+    """Someone asks more often than the server answers one asker."""
+
+    status = 429
+
+
 class NotTrusted(RollscopeError):
     """A project's own code is not run, because nobody trusted it as it is."""
 

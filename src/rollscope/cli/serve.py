@@ -3,6 +3,7 @@
 Example:
     rollscope serve runs --port 7700 --no-browser
     rollscope serve --lake ./lake
+    rollscope serve runs --host 0.0.0.0 --host-name me.example.org --certificate c.pem --key k.pem
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import argparse
 import ipaddress
 import os
 import socket
+import ssl
 import sys
 import threading
+import time
 import webbrowser
 
+from rollscope.access.sqlite_book import SqliteBook, exists
 from rollscope.errors import BadInput
 from rollscope.lake import place
 from rollscope.server import memory
@@ -31,12 +35,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on; any other than this machine's own needs --insecure",
+        help="address to listen on; any other than this machine's own needs sign-in, or --insecure",
     )
+    parser.add_argument(
+        "--sign-in",
+        action="store_true",
+        help="ask everyone for a token of `rollscope token create`; so it is on any --host once there is a token",
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="speak TLS with this certificate (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the key of the certificate (PEM)")
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen on --host although everyone who reaches it can read all runs and write notes: there is no sign-in",
+        help="listen on --host without sign-in, although everyone who reaches it can read all runs and write notes",
     )
     parser.add_argument(
         "--host-name",
@@ -67,15 +78,18 @@ def run(args: argparse.Namespace) -> int:
     from rollscope.sources.otlp.receiver import Receiver
 
     targets = [target(text) for text in args.notify]
-    _check_open_to_network(args.host, args.port, args.insecure)
-    listener = _listen(args.host, args.port)
-    url = _url(args.host, listener.getsockname()[1], args.root_path)
     lake = args.lake or (args.folder or args.dir if place.is_lake(args.folder or args.dir) else "")
     own = "runs" if lake and not args.lake else args.folder or args.dir  # where what programs send is recorded
+    _check_certificate(args.certificate, args.key)
+    book = _book(args, own)
+    if book is None:
+        _check_open_to_network(args.host, args.port, args.insecure)
+    listener = _listen(args.host, args.port)
+    url = _url(args.host, listener.getsockname()[1], args.root_path, "https" if args.certificate else "http")
     folder = _of_lake(lake) if lake else own
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
-    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver)
-    server = Server(app)
+    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, book)
+    server = Server(app, args.certificate, args.key)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
     else:
@@ -97,6 +111,43 @@ def _of_lake(lake: str) -> str:
     return mirroring.folder
 
 
+def _book(args: argparse.Namespace, folder: str) -> SqliteBook | None:
+    """The tokens, if everyone is to sign in: by --sign-in, or open to the network with tokens."""
+    is_open = not _is_loopback(args.host)
+    if not args.sign_in and (args.insecure or not is_open or not exists(folder)):
+        return None
+    book = SqliteBook(folder) if exists(folder) else None
+    if book is None or not any(token.state(time.time_ns()) == "good" for token in book.tokens()):
+        raise BadInput(
+            "nobody could sign in: there is no token that holds. Make one:"
+            f" rollscope token create NAME --project P --may admin --dir {folder}"
+        )
+    if is_open and not args.certificate and not args.behind_proxy:
+        print(
+            f"Warning: tokens and runs travel to {args.host}:{args.port} unencrypted. Use --certificate and --key,"
+            " or a proxy that speaks TLS and --behind-proxy.",
+            file=sys.stderr,
+            flush=True,
+        )
+    return book
+
+
+def _check_certificate(certificate: str | None, key: str | None) -> None:
+    """Refuse half a pair, or files that are no certificate and its key."""
+    if certificate is None and key is None:
+        return
+    if certificate is None or key is None:
+        raise BadInput("TLS needs two files: --certificate FILE and --key FILE")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ssl.SSLError) as error:
+        why = error.strerror if not isinstance(error, ssl.SSLError) else error.reason
+        raise BadInput(
+            f"{certificate!r} and {key!r} cannot be used for TLS ({why or 'no PEM file'})."
+            " Name the certificate and its key, both PEM files without a password."
+        ) from error
+
+
 def _check_open_to_network(host: str, port: int, insecure: bool) -> None:
     """Refuse an address that other machines reach, unless the user insists; then warn."""
     if _is_loopback(host):
@@ -104,8 +155,9 @@ def _check_open_to_network(host: str, port: int, insecure: bool) -> None:
     if not insecure:
         raise BadInput(
             f"--host {host} is open to the network, and there is no sign-in: everyone who reaches it could read all"
-            f" runs. Leave --host out and forward the port (ssh -L {port}:127.0.0.1:{port} THIS-MACHINE), or add"
-            " --insecure to open it all the same."
+            " runs. Make a token (rollscope token create NAME --project P), and everyone must sign in; leave --host"
+            f" out and forward the port (ssh -L {port}:127.0.0.1:{port} THIS-MACHINE); or add --insecure to open it"
+            " all the same."
         )
     print(
         f"Warning: everyone who reaches {host}:{port} can read all runs and write notes; there is no sign-in.",
@@ -123,11 +175,11 @@ def _is_loopback(host: str) -> bool:
     return all(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in addresses)
 
 
-def _url(host: str, port: int, root_path: str) -> str:
+def _url(host: str, port: int, root_path: str, scheme: str) -> str:
     """The address to open in a browser."""
     name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     prefix = f"/{root_path.strip('/')}/" if root_path.strip("/") else "/"
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}{prefix}"
+    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}{prefix}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

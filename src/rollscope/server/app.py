@@ -16,6 +16,8 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.responses import Response
 
 from rollscope import __version__
+from rollscope.access.book import Book
+from rollscope.access.door import Door
 from rollscope.errors import NotFound, RollscopeError
 from rollscope.notify.target import Target
 from rollscope.server.listing.finding_counts import FindingCounts
@@ -24,11 +26,14 @@ from rollscope.server.listing.run_rows import RunRows
 from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
-from rollscope.server.routes.project import compare, curves, deleted, glossary, live, log, runs
+from rollscope.server.routes.project import compare, curves, deleted, glossary, live, log, runs, session, tokens
 from rollscope.server.routes.receive import otlp
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
 from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets, viewer
 from rollscope.server.routes.tables import export, sql
+from rollscope.server.sign_in.desks import Desks
+from rollscope.server.sign_in.gate import Gate
+from rollscope.server.sign_in.needs import may_record_everywhere, permitted, token_of
 from rollscope.store.project.log import ProjectLog
 from rollscope.views.dictionary import meaning
 
@@ -44,7 +49,7 @@ from .watcher import Watcher
 RESOURCES = (
     *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
     *(search, export, media, glossary, sql, live, log, evals, compare, curves, stop, deleted, csv, output, environment),
-    *(sets, viewer),
+    *(sets, viewer, session, tokens),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
@@ -61,18 +66,24 @@ def create(
     behind_proxy: bool = False,
     notify: Sequence[Target] = (),
     receiver: otlp.Receives | None = None,
+    book: Book | None = None,
 ) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev, notify, receiver), hosts, root_path, behind_proxy)
+    return Guard(application(path, dev, notify, receiver, book), hosts, root_path, behind_proxy)
 
 
 def application(
-    path: str, dev: bool = False, notify: Sequence[Target] = (), receiver: otlp.Receives | None = None
+    path: str,
+    dev: bool = False,
+    notify: Sequence[Target] = (),
+    receiver: otlp.Receives | None = None,
+    book: Book | None = None,
 ) -> FastAPI:
     """The application without its guard. `dev` reads the web's files again for every page.
 
     Targets in `notify` are told about the findings of runs that go on. A `receiver` stores what
-    OpenTelemetry sends.
+    OpenTelemetry sends. With a `book` of tokens, who asks must have signed in, and sees the runs of
+    their projects alone.
     """
     app = FastAPI(
         title="Rollscope",
@@ -88,7 +99,8 @@ def application(
     app.state.rows = RunRows(app.state.library)
     app.state.project = ProjectLog(path)
     app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest, app.state.project)
-    app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
+    app.state.door, app.state.desks = None if book is None else Door(book), Desks(app)
+    app.state.doctor = Doctor(path, app.state.desks.tell_findings)
     app.state.notices = Notices(app.state.doctor, lambda: _running(app), notify)
     app.state.counts, app.state.values = (
         FindingCounts(app.state.library, app.state.doctor, app.state.rows.is_living),
@@ -96,9 +108,11 @@ def application(
     )
     app.state.otlp = None if receiver is None else otlp.Inlet(receiver)
     errors.install(app)
+    if app.state.door is not None:
+        app.add_middleware(Gate, door=app.state.door, desks=app.state.desks)
     app.include_router(_api(app))
     if receiver is not None:
-        app.include_router(otlp.router, responses=PROBLEMS)
+        app.include_router(otlp.router, responses=PROBLEMS, dependencies=[Depends(may_record_everywhere)])
     _pages(app, dev)
     return app
 
@@ -111,7 +125,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.notices.close()
     app.state.rows.close()
     app.state.counts.close()
-    app.state.watcher.close()
+    app.state.desks.close()
     app.state.doctor.close()
     app.state.queues.close()
     if app.state.otlp is not None:
@@ -129,12 +143,14 @@ def _warm(app: FastAPI) -> None:
     """
     with contextlib.suppress(RollscopeError, OSError):
         meaning("policy/entropy")
-        app.state.rows.fill(app.state.watcher.tell_runs)
-    app.state.counts.work(app.state.watcher.tell_runs)
+        app.state.rows.fill(app.state.desks.tell_runs)
+    app.state.counts.work(app.state.desks.tell_runs)
 
 
 def _api(app: FastAPI) -> APIRouter:
-    api = APIRouter(prefix="/api", dependencies=[Depends(errors.known_parameters)], responses=PROBLEMS)
+    api = APIRouter(
+        prefix="/api", dependencies=[Depends(permitted), Depends(errors.known_parameters)], responses=PROBLEMS
+    )
     for resource in RESOURCES:
         api.include_router(resource.router)
 
@@ -160,6 +176,10 @@ def _pages(app: FastAPI, dev: bool) -> None:
         text = reference.page(app.openapi(), f"{up}web/{assets().digest}/", f"{up}api/openapi.json")
         return Response(text, media_type="text/html", headers={"content-security-policy": reference.STYLE_POLICY})
 
+    @app.get("/sign-in", include_in_schema=False)
+    def sign_in() -> Response:
+        return assets().sign_in()
+
     @app.get("/frame", include_in_schema=False)
     def frame() -> Response:
         return assets().frame()
@@ -168,4 +188,5 @@ def _pages(app: FastAPI, dev: bool) -> None:
     def page(request: Request, path: str) -> Response:
         if path.startswith(("api/", "web/")):
             raise NotFound(f"there is nothing at /{path[:120]}")
-        return assets().page(path)
+        token = token_of(request)
+        return assets().page(path, "" if token is None else token.name)

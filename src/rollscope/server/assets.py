@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import mimetypes
 import re
@@ -41,6 +42,11 @@ ENTRY = "main.js"
 EARLY = ("vendor/uplot.js",)  # takes 30 ms to start and needs no other module, so it starts before they arrive
 UNESCAPED = "!~*'()"  # characters that JavaScript's encodeURIComponent leaves alone: addresses must be equal
 TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
+SIGN_IN_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -58,7 +64,8 @@ class Assets:
         self.files = {path.relative_to(folder).as_posix(): _asset(path) for path in paths}
         self.template = (folder / "index.html").read_text("utf-8")
         self.frame_template = (folder / "frame.html").read_text("utf-8")
-        digest = hashlib.sha256((self.template + self.frame_template).encode())
+        self.sign_in_template = (folder / "sign-in.html").read_text("utf-8")
+        digest = hashlib.sha256((self.template + self.frame_template + self.sign_in_template).encode())
         for name, asset in self.files.items():
             digest.update(name.encode() + b"\0" + asset.data)
         self.digest = digest.hexdigest()[:16]
@@ -76,8 +83,11 @@ class Assets:
             return Response(status_code=304, headers=headers)
         return Response(asset.data, media_type=asset.media_type, headers=headers)
 
-    def page(self, path: str) -> Response:
-        """The page for an address. It preloads the first requests and every module it will need."""
+    def page(self, path: str, user: str = "") -> Response:
+        """The page for an address. It preloads the first requests and every module it will need.
+
+        `user` is the name of who signed in.
+        """
         up = "../" * path.count("/") or "./"
         web = f"{up}web/{self.digest}/"
         vendor = {name: f"{web}vendor/{file}" for name, file in BARE.items()}
@@ -90,6 +100,7 @@ class Assets:
             .replace("{root}", up)
             .replace("{digest}", self.digest)
             .replace("{at}", f"{time.time():.3f}")
+            .replace("{user}", html.escape(user))
         )
         headers = {"cache-control": "no-cache", "content-security-policy": policy(imports)}
         return Response(text, media_type="text/html", headers=headers)
@@ -99,6 +110,12 @@ class Assets:
         script = self.files["frame.js"].data.decode()
         headers = {"cache-control": "no-cache", "content-security-policy": frame_policy(script)}
         return Response(self.frame_template.replace("{script}", script), media_type="text/html", headers=headers)
+
+    def sign_in(self) -> Response:
+        """The sign-in page: without any data of a run."""
+        text = self.sign_in_template.replace("{web}", f"./web/{self.digest}/")
+        headers = {"cache-control": "no-store", "content-security-policy": SIGN_IN_POLICY}
+        return Response(text, media_type="text/html", headers=headers)
 
     @cache  # noqa: B019  # one instance lives as long as the server
     def graph(self, entry: str) -> tuple[str, ...]:

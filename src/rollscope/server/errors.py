@@ -18,6 +18,7 @@ log = logging.getLogger("rollscope.server")
 AGAIN = (429, 503)  # statuses of a request that may be sent again
 RETRY_SECONDS = 5  # after which it may
 MOST_ERRORS = 4  # of one request that the sentence names
+SECRET = "/api/session"  # a request to it has a token, which no sentence repeats
 
 
 class Problem(TypedDict):
@@ -43,16 +44,16 @@ async def known_parameters(request: Request) -> None:
             raise BadInput(f"unknown parameter {name!r} for {route.path}: {takes}.{nearest(name, known)}")
 
 
-def _validation_sentence(errors: list[Any]) -> str:
-    sentences = [_sentence(error) for error in errors[:MOST_ERRORS]]
+def _validation_sentence(errors: list[Any], is_secret: bool) -> str:
+    sentences = [_sentence(error, is_secret) for error in errors[:MOST_ERRORS]]
     more = len(errors) - MOST_ERRORS
     return "; ".join(sentences) + (f"; and {more} more" if more > 0 else "")
 
 
-def _sentence(error: dict[str, Any]) -> str:
+def _sentence(error: dict[str, Any], is_secret: bool) -> str:
     field = ".".join(str(part) for part in error["loc"] if part not in ("query", "path")) or "the request"
     text = f"{field}: {error['msg'].lower()}"
-    return text if error["type"] == "missing" else f"{text}, got {str(error.get('input'))[:60]!r}"
+    return text if is_secret or error["type"] == "missing" else f"{text}, got {str(error.get('input'))[:60]!r}"
 
 
 def install(app: FastAPI) -> None:
@@ -67,7 +68,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def on_bad_request(request: Request, error: RequestValidationError) -> Response:
-        return problem(400, "BadInput", _validation_sentence(list(error.errors())))
+        return problem(400, "BadInput", _validation_sentence(list(error.errors()), request.url.path == SECRET))
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:

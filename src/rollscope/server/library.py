@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from rollscope.errors import CannotRead, NotFound, nearest
 from rollscope.store.listing import unreadable
+from rollscope.store.listing.allowed import Allowed
 from rollscope.store.listing.entries import Entry
 from rollscope.store.run import Run
 from rollscope.store.store import Store
@@ -55,10 +56,13 @@ def _locked(lock: threading.RLock, wait: float) -> Iterator[None]:
 
 
 class Library:
-    """The runs below a folder, or the one run whose folder it is."""
+    """The runs below a folder, or the one run whose folder it is.
 
-    def __init__(self, path: str, most_open: int = MOST_OPEN) -> None:
-        self.path, self.most_open = path, most_open
+    With `allowed`, only the runs that someone may see: no other is listed, opened or counted.
+    """
+
+    def __init__(self, path: str, most_open: int = MOST_OPEN, allowed: Allowed | None = None) -> None:
+        self.path, self.most_open, self.allowed = path, most_open, allowed
         self._store: Store | None = None
         self._guard = threading.Lock()
         self._held: OrderedDict[str, _Held] = OrderedDict()  # the one used last is at the end
@@ -94,7 +98,7 @@ class Library:
                         f"no folder {self.path!r} yet. Record a run with rollscope.init(), "
                         "or see one with: rollscope demo"
                     )
-                self._store = run.open(self.path)
+                self._store = run.open_for(self.path, self.allowed)
             return self._store
 
     def _not_found(self, id: str) -> NotFound:
@@ -175,6 +179,8 @@ class Library:
 
     def listed(self) -> float:
         """When a run last came or went, in seconds since the epoch."""
+        if self.allowed is not None:  # the folder's time would tell of other runs
+            return max((max(entry.marks, default=0) for entry in self.entries()), default=0) / 1e9
         try:
             return os.stat(self.path).st_mtime
         except OSError:

@@ -229,6 +229,43 @@ class TableList(TypedDict):
     tables: list[TableShape]
 
 
+class SessionShape(TypedDict):
+    """Who is signed in; `projects` has `*` for who sees them all."""
+
+    signed_in: bool
+    name: str
+    may: str
+    projects: list[str]
+    runs: list[str]
+    ends_ns: float
+
+
+class TokenShape(TypedDict):
+    """A token without its text; a time of 0 is none."""
+
+    id: str
+    name: str
+    projects: list[str]
+    runs: list[str]
+    boards: list[str]
+    may: str
+    made_ns: float
+    ends_ns: float
+    used_ns: float
+    revoked_ns: float
+
+
+class TokenList(TypedDict):
+    tokens: list[TokenShape]
+
+
+class NewToken(TypedDict):
+    """The text of a token, this once, and what it is."""
+
+    token: str
+    about: TokenShape
+
+
 class Health(TypedDict):
     version: str
     web: str

@@ -11,7 +11,8 @@ import getpass
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from rollscope.errors import CannotWrite
@@ -19,9 +20,23 @@ from rollscope.store.log import block
 from rollscope.store.log.files import file_name, newest
 from rollscope.store.log.writer import LogWriter
 
+_acting: ContextVar[str] = ContextVar("acting", default="")  # for whom this process acts now
+
+
+@contextlib.contextmanager
+def acting(name: str) -> Iterator[None]:
+    """Act for someone who signed in: what is written meanwhile has their name."""
+    before = _acting.set(name)
+    try:
+        yield
+    finally:
+        _acting.reset(before)
+
 
 def author() -> str:
-    """The name of the user who runs this process, as far as the system knows it."""
+    """For whom this process acts; else the user who runs it, as far as the system knows them."""
+    if name := _acting.get():
+        return name
     with contextlib.suppress(Exception):  # a container may have no name for its user
         return getpass.getuser()
     return f"user {os.getuid()}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rollscope.errors import AmbiguousMetric, BadInput, CannotRead, NotFound, RollscopeError, UnknownMetric, nearest
 from rollscope.store.listing import unreadable
+from rollscope.store.listing.allowed import Allowed, Sight
 from rollscope.store.listing.entries import NEVER_RUNS, Entry, entries, is_run, look
 from rollscope.store.listing.index import SETTLED_NS
 from rollscope.store.listing.readers import Readers
@@ -25,6 +26,7 @@ from rollscope.store.project.entry import Entry as ProjectEntry
 from rollscope.store.project.log import ProjectLog
 from rollscope.store.project.marks import NONE, Marks, marked, marks
 from rollscope.store.project.sample_marks import Member, SampleMarks, changes, removals, sample_marks, sets
+from rollscope.store.project.seen_log import SeenLog
 from rollscope.store.tables import sql
 
 from . import arguments
@@ -57,19 +59,24 @@ class Store:
         naming: Naming | None = None,
         reader: type[Run] = Run,
         derived: Derived = no_derived,
+        allowed: Allowed | None = None,
     ) -> None:
         self.path, self._reader = path, reader
+        self._sight = None if allowed is None else Sight(allowed)
         self._partials, self._naming, self._derived = partials, naming, derived
         self._readers: Readers[Run] = Readers(self.read)
         self._looked = (-1, False)  # when the folder last changed, and whether it is itself a run
-        self._records = Records(path, lambda entry: self._reader_of(entry.path))
+        self._records = Records(path, self.entries, lambda entry: self._reader_of(entry.path))
 
     def check_writable(self) -> None:
         """Raise a sentence if these runs are only read."""
 
     def entries(self) -> list[Entry]:
         """The runs of the folder as one look at the disk shows them; none is opened."""
-        return entries(self.path)
+        return [entry for entry in entries(self.path) if self._sees(entry)]
+
+    def _sees(self, entry: Entry) -> bool:
+        return self._sight is None or self._sight.sees(entry)
 
     def ids(self) -> list[str]:
         return [entry.id for entry in self.entries()]
@@ -85,7 +92,7 @@ class Store:
     @cached_property
     def project(self) -> ProjectLog:
         """The log of what people say about these runs."""
-        return ProjectLog(self.path)
+        return ProjectLog(self.path) if self._sight is None else SeenLog(self.path, self._sight)
 
     def marks(self) -> dict[str, Marks]:
         """What people say about each run; a run that nobody spoke of is not there."""
@@ -145,6 +152,10 @@ class Store:
     def entry(self, id: str) -> Entry | None:
         """The run of this id as a look at its folder shows it; None if there is none."""
         arguments.words("the id of a run", [id])
+        found = self._look(id)
+        return found if found is not None and self._sees(found) else None
+
+    def _look(self, id: str) -> Entry | None:
         if self._is_one_run():
             return look(id, self.path) if id == os.path.basename(os.path.abspath(self.path)) else None
         inside = os.path.basename(id) == id and id not in ("", os.curdir, os.pardir, *NEVER_RUNS)
@@ -152,6 +163,8 @@ class Store:
 
     def read(self, id: str) -> Run:
         """A new reader of a run, which the store does not keep."""
+        if self._sight is not None and self.entry(id) is None:
+            raise NotFound(f"no run {id[:80]!r} in {self.path}. List them all: rollscope ls")
         path = self.path if self._is_one_run() else os.path.join(self.path, id)
         return self._checked(id, lambda: self._reader_of(path))
 
@@ -236,12 +249,16 @@ def open(
     naming: Naming | None = None,
     reader: type[Run] = Run,
     derived: Derived = no_derived,
+    allowed: Allowed | None = None,
 ) -> Store:
-    """Open a folder of runs (default: `ROLLSCOPE_DIR`, else `./runs`), or of one run."""
+    """Open a folder of runs (default: `ROLLSCOPE_DIR`, else `./runs`), or of one run.
+
+    With `allowed`, the store has these runs alone, and what people say about them.
+    """
     path = os.fspath(path) or os.environ.get("ROLLSCOPE_DIR") or "runs"
     if not os.path.isdir(path):
         raise NotFound(
             f"no folder {path!r}. Runs are kept in $ROLLSCOPE_DIR, else ./runs;"
             " record one with rollscope.init(), or see one with: rollscope demo"
         )
-    return Store(path, partials, naming, reader, derived)
+    return Store(path, partials, naming, reader, derived, allowed)

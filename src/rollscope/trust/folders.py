@@ -12,7 +12,7 @@ from rollscope.store.listing.entries import is_run
 NAME = ".rollscope"
 MOST_FILES = 500
 MOST_BYTES = 4 << 20  # of one file
-_MADE = "__pycache__"  # Python makes it; nobody wrote it
+_MADE = ("__pycache__", "access")  # Python makes one, `rollscope token` the other; nobody wrote them
 
 
 def project_folder(root: str) -> str | None:
@@ -58,7 +58,7 @@ def _paths(folder: str) -> list[str]:
     inside = os.path.join(os.path.realpath(folder), NAME)
     found: list[str] = []
     for place, folders, files in os.walk(inside):
-        folders[:] = [name for name in folders if name != _MADE]
+        folders[:] = [name for name in folders if name not in _MADE]
         found += [os.path.relpath(os.path.join(place, name), inside).replace(os.sep, "/") for name in files]
         if len(found) > MOST_FILES:
             raise BadInput(f"{inside!r} has more than {MOST_FILES} files; keep only viewers and rules in it")

@@ -19,6 +19,7 @@ from rollscope.store.run import Run
 if TYPE_CHECKING:
     from rollscope.catalog.names.held import RunNames
     from rollscope.catalog.partials.partial import Partial
+    from rollscope.store.listing.allowed import Allowed
     from rollscope.store.numbers.merge import Points
     from rollscope.views.why.run import At
     from rollscope.views.why.why import Why
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 
 def open(path: str | os.PathLike[str] = "") -> store.Store:
     """Open a folder of runs (default `ROLLSCOPE_DIR`, else `./runs`), or one run's folder."""
-    return store.open(path, partials, CatalogNames(), CatalogRun, derived)
+    return open_for(path, None)
+
+
+def open_for(path: str | os.PathLike[str], allowed: Allowed | None) -> store.Store:
+    """Open it for someone who may see some of its runs alone; None sees all."""
+    return store.open(path, partials, CatalogNames(), CatalogRun, derived, allowed)
 
 
 class CatalogRun(Run):

@@ -78,7 +78,9 @@ class Protocol(Base):
 
 
 class Server(uvicorn.Server):
-    def __init__(self, app: Guard) -> None:
+    """The server. With a certificate and its key, both paths of PEM files, it speaks TLS alone."""
+
+    def __init__(self, app: Guard, certificate: str | None = None, key: str | None = None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -91,10 +93,12 @@ class Server(uvicorn.Server):
                 limit_concurrency=CONNECTIONS,
                 timeout_graceful_shutdown=1,
                 h11_max_incomplete_event_size=4 * HEAD_BYTES,  # `Protocol` refuses before, with a sentence
+                ssl_certfile=certificate,
+                ssl_keyfile=key,
             )
         )
         self.guard = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.guard.app.state.watcher.close()
+        self.guard.app.state.desks.close()
         super().handle_exit(sig, frame)

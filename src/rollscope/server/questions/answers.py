@@ -16,7 +16,9 @@ import pyarrow as pa
 from rollscope import strict_json
 from rollscope.lake import door
 from rollscope.server.library import Library
+from rollscope.store.listing.allowed import Allowed
 from rollscope.store.tables.values import python_values
+from rollscope.views import run as views_run
 from rollscope.views.samples.sample_export import Format, exported, samples_in_order
 from rollscope.views.sets.collected import collected
 from rollscope.views.sets.formats import exported as exported_set
@@ -24,13 +26,27 @@ from rollscope.views.sets.formats import exported as exported_set
 MOST_ROWS = 5000
 CELL_CHARACTERS = 2000
 EXACT = 2**53  # a browser cannot hold larger whole numbers
-_library = functools.lru_cache(maxsize=1)(Library)  # readers stay open: the next question reads only new bytes
+LIBRARIES = 4  # of people who see other runs; their readers stay open: the next question reads only new bytes
+Seen = list[list[str]] | None  # projects and runs that the asker may see; None: all
 
 
-def sql(path: str, run: str, query: str, seconds: float) -> bytes:
+@functools.lru_cache(LIBRARIES)
+def _opened(path: str, allowed: Allowed | None) -> Library:
+    return Library(path, allowed=allowed)
+
+
+def _library(path: str, seen: Seen) -> Library:
+    return _opened(path, _allowed(seen))
+
+
+def _allowed(seen: Seen) -> Allowed | None:
+    return None if seen is None else Allowed(*map(frozenset, seen))
+
+
+def sql(path: str, run: str, query: str, seconds: float, allowed: Seen = None) -> bytes:
     """The answer to a query as the page shows it: JSON with at most 5,000 rows."""
     began = time.perf_counter()
-    with _library(path).reading(run) as reader:
+    with _library(path, allowed).reading(run) as reader:
         table = reader.sql(query, as_arrow=True, seconds=seconds)
     columns = [[_cell(value) for value in python_values(column)] for column in table.slice(0, MOST_ROWS).columns]
     types = zip(table.column_names, table.schema.types, strict=True)
@@ -53,8 +69,8 @@ def table(path: str, run: str | None, query: str, seconds: float) -> bytes:
     return sink.getvalue()  # type: ignore[no-any-return]
 
 
-def samples_by_id(path: str, run: str, ids: list[str], format: Format) -> bytes:
-    with _library(path).reading(run) as reader:
+def samples_by_id(path: str, run: str, ids: list[str], format: Format, allowed: Seen = None) -> bytes:
+    with _library(path, allowed).reading(run) as reader:
         return exported(reader, samples_in_order(reader, ids), format)
 
 
@@ -66,14 +82,16 @@ def samples_by_condition(
     step: int | None,
     limit: int,
     format: Format,
+    allowed: Seen = None,
 ) -> bytes:
-    with _library(path).reading(run) as reader:
+    with _library(path, allowed).reading(run) as reader:
         samples = reader.samples(where=where, order_by=order_by, step=step, limit=limit, as_arrow=True)
         return exported(reader, samples, format)
 
 
-def samples_of_set(path: str, name: str, format: str) -> bytes:
-    return exported_set(collected(door.open(path), name), format)
+def samples_of_set(path: str, name: str, format: str, allowed: Seen = None) -> bytes:
+    store = door.open(path) if allowed is None else views_run.open_for(path, _allowed(allowed))
+    return exported_set(collected(store, name), format)
 
 
 KINDS: dict[str, Callable[..., bytes]] = {

@@ -10,6 +10,8 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from rollscope.store.listing.allowed import Allowed
+
 from .queues import Queues, Ticket
 
 CHUNK = 1 << 18
@@ -17,18 +19,27 @@ CLIENT_LEFT = 499  # nginx's number: no client sees it
 
 
 def client_of(request: Request) -> str:
-    """Who asks: the address of the other end."""
+    """Who asks: the token they signed in with, else the address of the other end."""
+    token = getattr(request.state, "token", None)
+    if token is not None:
+        return str(token.id)
     return request.client.host if request.client else ""
 
 
 async def answered(
     request: Request, kind: str, limit: float, question: Mapping[str, Any], media_type: str, headers: Mapping[str, str]
 ) -> Response:
-    """Ask, and reply with the bytes of the answer."""
+    """Ask, and reply with the bytes of the answer. It is made of runs that the asker may see."""
     queues: Queues = request.app.state.queues
-    ticket = queues.add(client_of(request), kind, limit, question)
+    seen = _allowed(request.app.state.library.allowed)
+    ticket = queues.add(client_of(request), kind, limit, {**question, "allowed": seen})
     answer = await _unless_gone(request, queues, ticket)
     return Response(status_code=CLIENT_LEFT) if answer is None else _sent(answer, media_type, headers)
+
+
+def _allowed(allowed: Allowed | None) -> list[list[str]] | None:
+    """Projects and runs that someone may see, as JSON carries them to the process that answers."""
+    return None if allowed is None else [sorted(allowed.projects), sorted(allowed.runs)]
 
 
 async def _unless_gone(request: Request, queues: Queues, ticket: Ticket) -> IO[bytes] | None:

@@ -20,7 +20,7 @@ from rollscope.store.log import files
 from rollscope.store.schema import TABLES
 
 from . import unreadable
-from .entries import Entry, entries, log_marks
+from .entries import Entry, log_marks
 from .index import Index, Row, is_settled
 
 LARGE = ("config", "environment", "declared")  # columns that a list does not show: kept in a file of their own
@@ -40,9 +40,10 @@ class Readable(Protocol):
 
 @dataclass
 class Records:
-    """The list of one root. `open_run` opens the reader of a run's folder."""
+    """The list of one root. `look` finds its runs, `open_run` opens the reader of one."""
 
     root: str
+    look: Callable[[], list[Entry]]
     open_run: Callable[[Entry], Readable]
     _details: dict[str, Facts] = field(default_factory=dict)
 
@@ -56,14 +57,14 @@ class Records:
 
     def whole(self) -> list[Facts]:
         """Every run with every column, newest first."""
-        found = entries(self.root)
+        found = self.look()
         rows = [self._whole(entry) for entry in found]
         self._save()
         return sorted(rows, key=_order)
 
     def newest(self, most: int | None = None, project: str | None = None) -> list[Facts]:
         """Runs without the columns of `LARGE`, newest first: all, or the `most` newest."""
-        looked = [(entry, self._indexed(entry)) for entry in entries(self.root)]
+        looked = [(entry, self._indexed(entry)) for entry in self.look()]
         rows = [row for _, row in looked if row is not None and project in (None, row["project"])]
         newest = heapq.nlargest(len(rows) if most is None else most, map(_started, rows))
         heapq.heapify(newest)

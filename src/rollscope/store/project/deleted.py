@@ -76,6 +76,8 @@ def deleted(log: ProjectLog) -> list[Deleted]:
     found = []
     for place in _listed(os.path.join(log.root, BIN)):
         for id in _listed(os.path.join(log.root, BIN, place)):
+            if not log.shows(os.path.join(log.root, BIN, place, id)):
+                continue
             entry = said.get(id)
             ours = entry is not None and entry.value.get("folder") == place
             time_ns = entry.time_ns if entry is not None and ours else _changed_ns(log, place)

@@ -1,7 +1,8 @@
 """One line of the project log: a JSON object that ends with the checksum of what stands before.
 
 `{"id": ..., "time_ns": ..., "author": ..., "kind": ..., "name": ..., "value": ..., "crc": ...}`; an
-entry that undoes others has `"undoes": [ids]` instead of kind, name and value.
+entry that undoes others has `"undoes": [ids]` instead of kind, name and value. One whose author saw
+some projects alone has `"projects": [names]`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Entry:
     name: str = ""
     value: Any = None
     undoes: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()  # that its author could see; empty: all
 
     def shape(self) -> dict[str, Any]:
         """The entry as JSON, in the order of its line."""
@@ -45,7 +47,8 @@ def new(author: str, kind: str = "", name: str = "", value: Any = None, undoes: 
 
 def line(entry: Entry) -> bytes:
     """An entry as a line in ASCII, so that no text of it can end the line."""
-    body = json.dumps(entry.shape(), allow_nan=False, separators=(",", ":"))[:-1].encode()
+    seen = {"projects": list(entry.projects)} if entry.projects else {}
+    body = json.dumps({**entry.shape(), **seen}, allow_nan=False, separators=(",", ":"))[:-1].encode()
     return b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body))
 
 
@@ -58,16 +61,23 @@ def parsed(raw: bytes) -> Entry:
 
 
 def _checked(fields: dict[str, Any]) -> Entry:
-    undoes = fields.pop("undoes", [])
-    if not isinstance(undoes, list) or not all(isinstance(id, str) for id in undoes):
-        raise ValueError('"undoes" is no list of ids')
+    undoes, projects = _texts(fields, "undoes", "ids"), _texts(fields, "projects", "names")
     wanted = {"id": str, "time_ns": int, "author": str} | ({} if undoes else {"kind": str, "name": str})
     for field, type_ in wanted.items():
         if not isinstance(fields.get(field), type_):
             raise ValueError(f'"{field}" is missing or has the wrong type')
     if not 0 <= fields["time_ns"] < 2**63:
         raise ValueError('"time_ns" is no time')
-    entry = Entry(**{field: fields[field] for field in wanted}, value=fields.get("value"), undoes=tuple(undoes))
+    known = {field: fields[field] for field in wanted}
+    entry = Entry(**known, value=fields.get("value"), undoes=undoes, projects=projects)
     if wrong := kinds.problem(entry.kind, entry.name, entry.value):
         raise ValueError(f"{entry.kind} {entry.name[:80]!r}: {wrong}")
     return entry
+
+
+def _texts(fields: dict[str, Any], name: str, of: str) -> tuple[str, ...]:
+    """The texts that a field lists; none if it is not there."""
+    found = fields.pop(name, [])
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise ValueError(f'"{name}" is no list of {of}')
+    return tuple(found)

@@ -77,7 +77,7 @@ class ProjectLog:
         for change in changes:
             kinds.check_json(change.value)
             kinds.check(*change)
-        made = [entries.new(_author(author), *change) for change in changes]
+        made = [self._stamped(entries.new(_author(author), *change)) for change in changes]
         self._write(made, after)
         return made
 
@@ -85,7 +85,7 @@ class ProjectLog:
         """Take entries back: what held before them holds again. To undo an undo is to redo."""
         with self._lock:
             wanted = list(dict.fromkeys(ids))
-            known = self._read()
+            known = self._visible()
             for id in wanted:
                 if id not in known:
                     raise NotFound(f"the project log has no entry {id[:80]!r}; it has {len(known):,} others")
@@ -120,9 +120,9 @@ class ProjectLog:
     def holding(self, kind: str) -> dict[str, Entry]:
         """The entries of a kind that hold now, by name: with who said it, and when."""
         with self._lock:
-            self._read()
+            shown = self._visible()
             if self._current is None:
-                self._current = _current(list(self._entries.values()))
+                self._current = _current(list(shown.values()))
             return dict(self._current.get(kind, {}))
 
     def entry(self, kind: str, name: str) -> Entry | None:
@@ -132,7 +132,7 @@ class ProjectLog:
     def history(self, kind: str, name: str) -> list[Entry]:
         """All that was ever said about a thing, oldest first, with what undid it."""
         with self._lock:
-            known = list(self._read().values())
+            known = list(self._visible().values())
         found: dict[str, Entry] = {}
         for entry in known:
             if (entry.kind, entry.name) == (kind, name) or any(id in found for id in entry.undoes):
@@ -142,7 +142,7 @@ class ProjectLog:
     def follow(self, seen: int = 0) -> list[Entry]:
         """Entries after the first `seen`, oldest first: ask again with the number one has."""
         with self._lock:
-            return list(self._read().values())[seen:]
+            return list(self._visible().values())[seen:]
 
     def __len__(self) -> int:
         """How many entries there were when the log was last read."""
@@ -154,7 +154,19 @@ class ProjectLog:
             self._read()
             return list(self._problems)
 
+    def shows(self, folder: str) -> bool:
+        """May the reader of this log see the run in a folder?"""
+        return True
+
     # ---- reading
+
+    def _visible(self) -> dict[str, Entry]:
+        """The entries that the reader of this log may see: all of them."""
+        return self._read()
+
+    def _stamped(self, entry: Entry) -> Entry:
+        """An entry with what its author could see; nothing for who sees everything."""
+        return entry
 
     def _read(self) -> dict[str, Entry]:
         """All entries, after reading the lines that are new."""

@@ -2,6 +2,7 @@
  * few. A status is a shape first, for people who do not see its colour: ✓ good, ▲ watch, ● bad, –
  * no data. */
 
+import { USER, signOut } from "../wire/api.js";
 import { h, html } from "./html.js";
 
 const SHAPES = /** @type {Record<string, any>} */ ({
@@ -123,3 +124,13 @@ export const Segments = ({ label, options, value, pick }) => html`
     )}
   </div>
 `;
+
+/** Who signed in, and the way out; nothing where the server asks nobody. */
+export function SignedIn() {
+  if (!USER) return null;
+  return html`
+    <button class="signed-in cut" type="button" title=${`Signed in as ${USER}`} onClick=${signOut}>
+      Sign out ${USER}
+    </button>
+  `;
+}

@@ -11,6 +11,8 @@ export const ROOT = new URL(meta("root") || "./", document.baseURI);
 const DIGEST = meta("digest");
 /** When the server made this page, by the server's clock. */
 export const AT = meta("at");
+/** Who signed in; empty where the server asks nobody. */
+export const USER = meta("user");
 
 /** @type {import("@preact/signals").Signal<{gone: boolean, since: number, wait: number}>} */
 export const server = signal({ gone: false, since: 0, wait: 0 });
@@ -40,9 +42,22 @@ async function send(path, options = {}) {
   if (digest && digest !== DIGEST) updated.value = true;
   if (server.value.gone) server.value = { gone: false, since: 0, wait: 0 };
   if (response.ok) return response;
+  if (response.status === 401) toSignIn();
   const error = await response.json().catch(() => ({}));
   const says = error.says ?? `the server answered with status ${response.status}`;
   throw new ApiError(response.status, error.error ?? "Error", says);
+}
+
+/** The session is over: sign in, and come back here. */
+function toSignIn() {
+  const here = location.href.slice(ROOT.href.length);
+  location.assign(new URL(`sign-in?to=${encodeURIComponent(here)}`, ROOT));
+}
+
+/** End the session of this browser. */
+export async function signOut() {
+  await post("session/end", {});
+  location.assign(new URL("sign-in", ROOT));
 }
 
 /** The server is gone: try again after 1, 2, 4, 8 seconds, then every 8 seconds. */

@@ -299,6 +299,11 @@ export interface Ids {
   ids: string[];
 }
 
+/** A token. */
+export interface Key {
+  token: string;
+}
+
 export interface LastValuesShape {
   values: Record<string, Record<string, number | "NaN" | "Infinity" | "-Infinity" | null>>;
   pending: number;
@@ -371,6 +376,12 @@ export interface NewEntry {
 export interface NewNote {
   text: string;
   step?: number | null;
+}
+
+/** The text of a token, this once, and what it is. */
+export interface NewToken {
+  token: string;
+  about: TokenShape;
 }
 
 export interface NoiseShape {
@@ -626,6 +637,16 @@ export interface Selection {
   format: "jsonl" | "parquet" | "csv" | "md";
 }
 
+/** Who is signed in; `projects` has `*` for who sees them all. */
+export interface SessionShape {
+  signed_in: boolean;
+  name: string;
+  may: string;
+  projects: string[];
+  runs: string[];
+  ends_ns: number;
+}
+
 export interface SetList {
   sets: SetShape[];
 }
@@ -774,6 +795,24 @@ export interface TimePart {
   wait: boolean;
 }
 
+export interface TokenList {
+  tokens: TokenShape[];
+}
+
+/** A token without its text; a time of 0 is none. */
+export interface TokenShape {
+  id: string;
+  name: string;
+  projects: string[];
+  runs: string[];
+  boards: string[];
+  may: string;
+  made_ns: number;
+  ends_ns: number;
+  used_ns: number;
+  revoked_ns: number;
+}
+
 /** What one target was told about one finding, and whether it got it. */
 export interface ToldShape {
   rule: string;
@@ -852,10 +891,22 @@ export interface Vital {
   findings: FindingShape[];
 }
 
+/** A token to make: for whom, of which projects, what it allows, and for how long. */
+export interface Wanted {
+  name: string;
+  projects: string[];
+  may?: "read" | "record" | "admin";
+  days?: number;
+}
+
 /** What to watch for a kind of run, as far as the run logs it. */
 export interface WatchList {
   title: string;
   charts: string[][];
+}
+
+export interface Which {
+  id: string;
 }
 
 export interface WhyKind {

@@ -70,7 +70,7 @@ def _clock(axis: Axis) -> Clock:
 
 def _range(library: Library, id: str, axis: Axis) -> tuple[tuple[float, float] | None, int]:
     """The range of a run on the axis, None where it has no readings of it, and its last step."""
-    key = (library.path, id, library.fingerprint(id), axis)
+    key = (library.path, library.allowed, id, library.fingerprint(id), axis)
     low, high, last = RECENT.get(key, lambda: _read_range(library, id, axis))
     return (None if np.isnan(low) else (float(low), float(high))), int(last)
 
@@ -86,7 +86,7 @@ def _read_range(library: Library, id: str, axis: Axis) -> Floats:
 
 def _values(library: Library, id: str, ask: Ask, grid: Grid) -> Floats:
     """Names by points. Kept until a file of the run changes: readers are fewer than runs may be."""
-    key = (library.path, id, library.fingerprint(id), ask.x, grid, tuple(ask.names))
+    key = (library.path, library.allowed, id, library.fingerprint(id), ask.x, grid, tuple(ask.names))
     return RECENT.get(key, lambda: _read_values(library, id, ask, grid))
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rollscope.server.deps import Lib
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import DeletedList
+from rollscope.server.sign_in.needs import audit
 from rollscope.store.project import deleted
 
 from .log import MOST_CHANGES, project_of
@@ -36,6 +37,7 @@ def index(request: Request) -> DeletedList:
 def create(request: Request, library: Lib, body: Chosen) -> DeletedList:
     """Move runs to the bin. A run that is alive is refused, and then none is moved."""
     deleted.delete(project_of(request), body.ids, library.reading)
+    audit(request, "deleted", body.ids)
     return _told(request)
 
 
@@ -44,6 +46,7 @@ def create(request: Request, library: Lib, body: Chosen) -> DeletedList:
 def restore(request: Request, body: Chosen) -> DeletedList:
     """Bring runs back from the bin."""
     deleted.restore(project_of(request), body.ids)
+    audit(request, "restored", body.ids)
     return _told(request)
 
 
@@ -52,6 +55,7 @@ def restore(request: Request, body: Chosen) -> DeletedList:
 def remove(request: Request, body: Chosen) -> DeletedList:
     """Remove runs in the bin from the disk, for good."""
     deleted.remove(project_of(request), body.ids)
+    audit(request, "removed for good", body.ids)
     return _told(request)
 
 

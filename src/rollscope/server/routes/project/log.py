@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rollscope.errors import BadInput
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import ProjectShape, SaidList, SaidShape
+from rollscope.server.sign_in.needs import audit, require_for_kinds
 from rollscope.store.project.kinds import KINDS, check, split
 from rollscope.store.project.log import Change, ProjectLog
 
@@ -81,8 +82,10 @@ def create(request: Request, body: Changes) -> SaidList:
     """Keep values. Everyone who has the page open hears of it."""
     if any(change.kind == "bin" for change in body.changes):
         raise BadInput("a run goes to the bin with POST /api/bin, which also moves its folder")
+    require_for_kinds(request, (change.kind for change in body.changes))
     changes = [Change(change.kind, change.name, change.value) for change in body.changes]
     made = project_of(request).append_all(changes, after=body.after)
+    audit(request, "changed", [f"{change.kind} {change.name}" for change in body.changes])
     return {"entries": [entry.shape() for entry in made]}  # type: ignore[misc]
 
 
@@ -91,7 +94,11 @@ def create(request: Request, body: Changes) -> SaidList:
 def undo(request: Request, body: Undo) -> SaidShape:
     """Take entries back: what held before them holds again."""
     project = project_of(request)
-    binned = {entry.id for entry in project.follow() if entry.kind == "bin"}
-    if binned & set(body.ids):
+    known = {entry.id: entry for entry in project.follow()}
+    undone = [known[id] for id in body.ids if id in known]
+    if any(entry.kind == "bin" for entry in undone):
         raise BadInput("a run comes back from the bin with POST /api/bin/restore, which also moves its folder")
-    return project.undo(body.ids).shape()  # type: ignore[return-value]
+    require_for_kinds(request, (entry.kind for entry in undone))
+    made = project.undo(body.ids)
+    audit(request, "undid", [f"{entry.kind} {entry.name}" for entry in undone])
+    return made.shape()  # type: ignore[return-value]

@@ -72,6 +72,8 @@ def hide(request: Request, library: Lib, run: RunId, word: Word) -> HiddenShape:
     """
     rules = all_rules()
     doctor: Doctor = request.app.state.doctor
+    with library.reading(run):
+        pass  # a run that is not here has no rules
     if word.rule not in rules and word.rule not in {finding.rule for finding in doctor.known(run) or ()}:
         known = ", ".join(sorted(rules))
         raise NotFound(f"no rule {word.rule[:80]!r}; the rules are {known}.{nearest(word.rule, rules)}")

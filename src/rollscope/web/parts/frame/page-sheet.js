@@ -5,7 +5,7 @@ import { PAGES } from "../../base/text/url.js";
 import { switchTheme, theme } from "../../prefs.js";
 import { pageOf, view } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
-import { Icon, IconButton } from "../controls.js";
+import { Icon, IconButton, SignedIn } from "../controls.js";
 import { h, html } from "../html.js";
 import { AxisChoice } from "./bar.js";
 import { closeBeside, closeOverlay, copyLink } from "./overlay.js";
@@ -32,7 +32,7 @@ export function PageSheet() {
         <p class="line">
           ${h(AxisChoice, {})}
           ${h(IconButton, { icon: "theme", label: theme.value === "dark" ? "Light" : "Dark", act: switchTheme })}
-          ${h(IconButton, { icon: "link", label: "Copy the link to this view", act: copyLink })}
+          ${h(IconButton, { icon: "link", label: "Copy the link to this view", act: copyLink })} ${h(SignedIn, {})}
           <button class="button" type="button" onClick=${closeOverlay}>Close</button>
         </p>
       </div>

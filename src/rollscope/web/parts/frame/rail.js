@@ -11,7 +11,7 @@ import { drawSparkline } from "../../charts/run-drawings.js";
 import { switchTheme, theme } from "../../prefs.js";
 import { findings, go, href, lastStep, pageOf, run, runs, view } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
-import { Icon, IconButton } from "../controls.js";
+import { Icon, IconButton, SignedIn } from "../controls.js";
 import { h, html } from "../html.js";
 import { copyLink, overlay } from "./overlay.js";
 
@@ -198,7 +198,7 @@ function Foot() {
     <div class="foot">
       ${h(IconButton, { icon: "keys", label: "Keys (?)", act: showKeys })}
       ${h(IconButton, { icon: "theme", label: `${other} (\\)`, act: switchTheme })}
-      ${h(IconButton, { icon: "link", label: "Copy the link to this view (u)", act: copyLink })}
+      ${h(IconButton, { icon: "link", label: "Copy the link to this view (u)", act: copyLink })} ${h(SignedIn, {})}
       <a class="ink3" href=${new URL("api/", ROOT).href} target="_blank" rel="noopener">API</a>
     </div>
   `;
