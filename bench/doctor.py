@@ -1,213 +1,183 @@
 """Doctors side by side: every fault a row, every doctor a column, all on the same runs.
 
-`python bench/doctor.py [FOLDER]`. The faults are those of rldoctor's and rlprobe's own generators,
-with seeds that they do not use, and those of our trainer (`doctor_trainings.py` makes the runs in
-FOLDER; without it they are left out). rldoctor, rlprobe, rlwatch and their numbers come from a
-virtual environment of their own, named by ROLLSCOPE_RIVALS. A fault is named if the first chapter
-of the story begins with the right rule. Healthy runs count alarms.
+`python bench/doctor.py [FOLDER] [--seeds 501,502,503] [--small] [--dry]`. The faults are those of
+rldoctor's and rlprobe's own generators, with seeds that they do not use, and those of our trainer
+(`doctor_trainings.py` makes the runs in FOLDER/trainings; without them they are left out).
+rldoctor, rlprobe and rlwatch come from a virtual environment of their own, named by
+ROLLSCOPE_RIVALS. All that was made or said is kept in FOLDER, so a second call goes on where the
+first one ended.
+
+Our doctor names a fault if the first chapter of its story begins with the right rule; another one
+names it if any of its warnings is right. Healthy runs count alarms. The table is written to
+docs/doctor-bench.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
-import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import rollscope as rs
-from rollscope.diagnose import diagnosis, story
-
 sys.path.insert(0, str(Path(__file__).parent))
+import doctor_runs
+import doctor_verdicts
 import results
+from doctor_faults import RIGHT, RIVALS, theirs
+from doctor_runs import Patient
 
-Row = dict[str, Any]
-SEEDS = (101, 102, 103)
-STEPS = 400
-RIGHT: dict[str, tuple[str, ...]] = {  # fault -> rules that name its cause; none for a healthy run
-    "rldoctor/healthy": (),
-    "rldoctor/entropy_collapse": ("entropy-collapse", "clip-saturation"),
-    "rldoctor/saturated_groups": ("dead-groups",),
-    "rldoctor/too_hard": ("dead-groups",),
-    "rldoctor/reward_hacking": ("proxy-gap",),
-    "rldoctor/length_hacking": ("length-exploited",),
-    "rldoctor/truncation": ("truncation",),
-    "rldoctor/kl_blowup": ("kl-takeoff",),
-    "rldoctor/clip_saturation": ("clip-saturation",),
-    "rldoctor/grad_spikes": ("gradient-spikes",),
-    "rldoctor/plateau": ("plateau",),
-    "rldoctor/format_domination": ("reward-composition",),
-    "rlprobe/healthy": (),
-    "rlprobe/kl_blowup": ("kl-takeoff",),
-    "rlprobe/entropy_collapse": ("entropy-collapse",),
-    "rlprobe/reward_hack_length": ("length-exploited",),
-    "rlprobe/format_gaming": ("reward-composition",),
-    "rlprobe/clip_saturation": ("clip-saturation",),
-    "rlprobe/degenerate_groups": ("dead-groups",),
-    "rlprobe/adv_collapse": ("gradient-vanished",),
-    "rlprobe/value_divergence": ("critic-useless",),
-    "rlprobe/grad_pathology": ("gradient-spikes",),
-    "rlprobe/truncation_starve": ("truncation",),
-    "rlprobe/repetition_spiral": ("degenerate-text", "repetition"),
-    "rlprobe/reward_std_death": ("dead-groups",),
-    "rlprobe/ref_drift_asymmetry": ("kl-takeoff",),
-    "rlprobe/throughput_rot": ("slower",),
-    "ours/learning_rate_too_high": ("update-too-large", "kl-takeoff"),
-    "ours/entropy_collapse": ("entropy-collapse",),
-    "ours/length_hack": ("length-exploited",),
-    "ours/constant_reward": ("dead-groups",),
-    "ours/noisy_reward": ("reward-noise",),
-    "ours/dead_reward": ("environment-failures",),
-    "ours/stale_rollouts": ("staleness",),
-    "ours/truncation": ("truncation",),
-    "ours/sampler_mismatch": ("engine-mismatch",),
-    "ours/exploding_kl": ("update-too-large", "kl-takeoff"),
-    "ours/slow_worker": ("trainer-waits",),
-    "ours/worker_crash": ("ended-early",),
-    "ours/tool_failure_loop": ("tool-failures",),
-    "ours/eval_leak": ("eval-leak",),
-    "ours/dead_critic": ("critic-useless",),
-    "ours/nan_loss": ("non-finite",),
-    **{f"ours/{kind}": () for kind in ("grpo", "rloo", "ppo", "async")},
-}
-RIVAL = """
-import json, sys
-what, seed, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-origin, fault = what.split("/")
-samples = []
-if origin == "rldoctor":
-    from rl_doctor.simulate import simulate
-    rows, config = simulate(fault, n_steps=steps, seed=seed)
-else:
-    import tempfile
-    from rlprobe.storage import RunReader
-    from rlprobe.testing.synth import generate_run
-    path = generate_run(tempfile.mkdtemp(), None if fault == "healthy" else fault, n_steps=steps, seed=seed)
-    reader = RunReader(path)
-    rows, config = [r.model_dump() for r in reader.steps()], {}
-    samples = [s.model_dump() for s in reader.samples()]
-print(json.dumps([rows, config, samples], default=str))
+Verdict = dict[str, Any]
+PAGE = Path(__file__).parent.parent / "docs" / "doctor-bench.md"
+WITHIN = 20  # steps after its data is there in which a fault should be named
+SMALL = ("rldoctor/healthy", "rldoctor/kl_blowup", "rldoctor/reward_hacking", "rlprobe/healthy", "rlprobe/adv_collapse")
+INTRODUCTION = """# Doctors side by side
+
+Written by `bench/doctor.py`. Every row is a fault, every column a doctor, all of them on the same runs: those of
+rldoctor's and rlprobe's own generators with seeds that they do not use, and those of our trainer, with samples. Ours
+names a fault if the first chapter of its story begins with the right cause; the others name it if any of their warnings
+is right. The delay is the median number of steps from the moment the fault has begun and the data that the rule
+declares to need is there, and, in brackets, from the beginning of the fault. `–`: the doctor has no name for it.
 """
-AS_TRL = {  # rlprobe's names as TRL logs the same quantities
-    "reward_mean": "reward",
-    "reward_std": "reward_std",
-    "kl_mean": "kl",
-    "entropy_mean": "entropy",
-    "clip_fraction": "clip_ratio/region_mean",
-    "zero_variance_group_frac": "frac_reward_zero_std",
-    "grad_norm": "grad_norm",
-    "lr": "learning_rate",
-    "loss": "loss",
-    "completion_len_mean": "completions/mean_length",
-    "truncation_rate": "completions/clipped_ratio",
-    "step_time_s": "step_time",
-}
-AS_OURS = {  # and those that TRL does not log
-    "adv_std": "advantage/std",
-    "repetition_rate": "repetition_rate",
-    "value_explained_variance": "critic/explained_variance",
-    "value_loss": "critic/loss",
-}
-
-
-def generated(fault: str, seed: int, python: str) -> tuple[list[Row], Row, list[Row]]:
-    """The rows, the configuration and the samples that a rival's generator gives."""
-    command = [python, "-c", RIVAL, fault, str(seed), str(STEPS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows, config, samples = json.loads(done.stdout.splitlines()[-1])
-    return rows, config, samples
-
-
-def logged(row: dict[str, Any]) -> dict[str, float]:
-    """A row as TRL would log it."""
-    if "reward_mean" not in row:
-        return {name: value for name, value in row.items() if name != "step"}
-    named = {AS_TRL.get(name) or AS_OURS.get(name): value for name, value in row.items()}
-    parts = {f"rewards/{name}/mean": value for name, value in (row.get("reward_components") or {}).items()}
-    return {name: value for name, value in {**named, **parts}.items() if name and isinstance(value, int | float)}
-
-
-def as_sample(row: Row) -> Row:
-    """rlprobe's sample with our columns."""
-    return {
-        "id": f"{row['step']}.{row['sample_id']}",
-        "group": row["group_id"],
-        "task": row["prompt_id"],
-        "prompt": row["prompt_text"],
-        "completion": row["completion_text"],
-        "reward": row["reward_total"],
-        "completion_tokens": row["completion_len"],
-        "advantage": row["advantage"],
-    }
-
-
-def record(fault: str, seed: int, python: str, folder: str) -> str:
-    rows, config, samples = generated(fault, seed, python)
-    with rs.init(name=fault, dir=folder, framework="trl:grpo", algorithm="grpo", config=config, host=False) as run:
-        for row in rows:
-            run.log(logged(row), step=int(row["step"]))
-        for sample in samples:
-            run.log_samples([as_sample(sample)], step=int(sample["step"]))
-    return run.id
-
-
-def judged(folder: str, id: str) -> tuple[list[str], list[str], int]:
-    """The rules that begin a chapter, those of all serious findings, and the run's steps."""
-    run = rs.open(folder).run(id)
-    findings = [f for f in diagnosis(run).findings if f.severity != "info"]
-    return (
-        [c.finding.rule for c in story(findings)],
-        [f"{f.severity} {f.rule}" for f in findings],
-        int(run.last_step or 0),
-    )
-
-
-def trainings(folder: str) -> Iterator[tuple[str, str]]:
-    """The runs of our trainer: fault and run id."""
-    known = sorted((name.removeprefix("ours/") for name in RIGHT if name.startswith("ours/")), key=len, reverse=True)
-    for record_ in rs.open(folder).runs():
-        fault = next((name for name in known if record_.id.startswith(name.replace("_", "-"))), None)
-        if fault:
-            yield f"ours/{fault}", record_.id
 
 
 def main() -> None:
-    told: dict[str, list[tuple[list[str], list[str], int]]] = defaultdict(list)
-    python = os.environ.get("ROLLSCOPE_RIVALS", "")
-    with tempfile.TemporaryDirectory() as folder:
-        for fault in [name for name in RIGHT if not name.startswith("ours/")] if python else []:
-            for seed in SEEDS:
-                told[fault].append(judged(folder, record(fault, seed, python, folder)))
-    if len(sys.argv) > 1:
-        for fault, id in trainings(sys.argv[1]):
-            told[fault].append(judged(sys.argv[1], id))
-    report(told)
+    args = _arguments()
+    folder, python = Path(args.folder), os.environ.get("ROLLSCOPE_RIVALS", "")
+    faults = [f for f in (SMALL if args.small else RIGHT) if not f.startswith("ours/")]
+    seeds = [int(word) for word in args.seeds.split(",")][: 1 if args.small else None]
+    patients = [*doctor_runs.generated(folder, faults, seeds, python)] if python else []
+    patients += [] if args.small else [*doctor_runs.trained(folder / "trainings")]
+    ours = judge(patients, folder)
+    rivals = ask(patients, folder, python) if python else {}
+    page = table(patients, ours, rivals)
+    print(page)
+    if not args.dry and not args.small:
+        PAGE.write_text(page)
+        results.append(rows(patients, ours))
 
 
-def report(told: dict[str, list[tuple[list[str], list[str], int]]]) -> None:
-    named = total = alarms = bad = steps = 0
-    for fault, runs in told.items():
-        right = RIGHT[fault]
-        if right:
-            hits = sum(bool(roots) and roots[0] in right for roots, _, _ in runs)
-            named, total = named + hits, total + len(runs)
-            print(
-                f"{fault:32} {hits}/{len(runs)}  "
-                + ("" if hits == len(runs) else f"{[roots[:2] for roots, _, _ in runs]}")
-            )
-        else:
-            said = [rule for _, rules, _ in runs for rule in rules]
-            alarms, bad = alarms + len(said), bad + sum(rule.startswith("bad") for rule in said)
-            steps += sum(last + 1 for _, _, last in runs)
-            print(f"{fault:32} {len(said)} alarms in {len(runs)} runs  {said}")
-    print(f"named {named} of {total}; {alarms} alarms, {bad} of them bad, in {steps} healthy steps")
-    rows = [results.row("doctor: faults named with their cause", "share", [named / total])] if total else []
-    rows += [results.row("doctor: alarms per 1,000 healthy steps", "count", [1000 * alarms / steps])] if steps else []
-    results.append(rows)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default="runs/doctor-bench", help="where runs and verdicts are kept")
+    parser.add_argument("--seeds", default="501,502,503", help="seeds of the other doctors' generators")
+    parser.add_argument("--small", action="store_true", help="a few faults and one seed; writes nothing")
+    parser.add_argument("--dry", action="store_true", help="leave docs and results.csv as they are")
+    return parser.parse_args()
+
+
+def judge(patients: Sequence[Patient], folder: Path) -> dict[str, Verdict]:
+    """What our doctor says of each run."""
+    rules = doctor_verdicts.code()
+    return {p.id: doctor_verdicts.verdict(p, folder / "verdicts" / "ours", rules) for p in patients}
+
+
+def ask(patients: Sequence[Patient], folder: Path, python: str) -> dict[str, dict[str, list[str]]]:
+    """What the others say of each run; only runs that they have not seen are shown to them."""
+    kept = folder / "verdicts" / "rivals"
+    kept.mkdir(parents=True, exist_ok=True)
+    program = [python, str(Path(__file__).with_name("doctor_rivals.py"))]
+    for patient in [p for p in patients if not (kept / f"{p.id}.json").exists()]:
+        told = json.dumps(doctor_runs.told_to_rivals(patient))
+        done = subprocess.run(program, input=told, capture_output=True, text=True, check=True)
+        (kept / f"{patient.id}.json").write_text(done.stdout)
+    return {p.id: json.loads((kept / f"{p.id}.json").read_text()) for p in patients}
+
+
+def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
+    """The page: faults, healthy runs, and the sums."""
+    by_fault: dict[str, list[Patient]] = defaultdict(list)
+    for patient in sorted(patients, key=lambda p: [*RIGHT].index(p.fault)):
+        by_fault[patient.fault].append(patient)
+    faults = {fault: some for fault, some in by_fault.items() if RIGHT[fault]}
+    healthy = {fault: some for fault, some in by_fault.items() if not RIGHT[fault]}
+    head = "| ours | delay | " + " | ".join(RIVALS) + " |"
+    lines = [INTRODUCTION, f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
+    lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
+    lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ("rldoctor", "rlprobe", "ours")]
+    lines += ["", "Healthy runs: alarms, and of these the bad ones.", ""]
+    lines += ["| run | steps | ours | " + " | ".join(RIVALS) + " |", "|---|--:|--:|--:|--:|--:|"]
+    lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]
+    return "\n".join([*lines, "", *sentences(patients, ours)]) + "\n"
+
+
+def _fault_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
+    delays = [ours[p.id] for p in some if "delay" in ours[p.id]]
+    when = "–"
+    if delays:
+        when = f"{_median(delays, 'delay')} ({_median(delays, 'since_start')})"
+    others = [_named_by(rival, fault, some, rivals) for rival in RIVALS]
+    return f"| {fault} | {len(some)} | {_count(some, ours)} | {when} | {' | '.join(others)} |"
+
+
+def _sum_row(title: str, faults: dict[str, list[Patient]], origin: str, ours: Any, rivals: Any) -> str:
+    some = [p for fault, patients in faults.items() if fault.startswith(f"{origin}/") for p in patients]
+    others = [str(sum(_is_right(rival, p, rivals) for p in some)) if rivals else "–" for rival in RIVALS]
+    return f"| **{title}** | {len(some)} | {_count(some, ours)} |  | {' | '.join(others)} |"
+
+
+def _healthy_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
+    steps = sum(ours[p.id]["steps"] for p in some)
+    said = [[word for p in some for word in ours[p.id]["said"]]]
+    said += [[word for p in some for word in rivals[p.id][rival]] if rivals else [] for rival in RIVALS]
+    cells = [f"{len(words)} ({sum(word.startswith(('bad', 'critical')) for word in words)})" for words in said]
+    return f"| {fault} | {steps:,} | {' | '.join(cells)} |"
+
+
+def _count(some: Sequence[Patient], ours: dict[str, Verdict]) -> int:
+    return sum("delay" in ours[p.id] for p in some)
+
+
+def _named_by(rival: str, fault: str, some: Sequence[Patient], rivals: dict[str, Any]) -> str:
+    if not rivals or not theirs(fault):
+        return "–"
+    return str(sum(_is_right(rival, p, rivals) for p in some))
+
+
+def _is_right(rival: str, patient: Patient, rivals: dict[str, Any]) -> bool:
+    return any(words.split()[-1] in theirs(patient.fault) for words in rivals[patient.id][rival])
+
+
+def _median(verdicts: list[Verdict], key: str) -> int:
+    return round(statistics.median(v[key] for v in verdicts))
+
+
+def figures(patients: Sequence[Patient], ours: dict[str, Verdict]) -> dict[str, float]:
+    faulty = [ours[p.id] for p in patients if RIGHT[p.fault]]
+    healthy = [ours[p.id] for p in patients if not RIGHT[p.fault]]
+    return {
+        "runs": len(faulty),
+        "named": sum("delay" in v for v in faulty),
+        "soon": sum(v.get("delay", WITHIN + 1) <= WITHIN for v in faulty),
+        "steps": sum(v["steps"] for v in healthy),
+        "alarms": sum(len(v["said"]) for v in healthy),
+        "bad": sum(word.startswith("bad") for v in healthy for word in v["said"]),
+    }
+
+
+def sentences(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[str]:
+    f = figures(patients, ours)
+    return [
+        f"Ours names {f['named']:.0f} of {f['runs']:.0f} faulty runs, {f['soon']:.0f} of them within {WITHIN} steps of "
+        f"their data, and raises {f['alarms']:.0f} alarms ({f['bad']:.0f} bad) in {f['steps']:,.0f} healthy steps.",
+        "",
+        "microsoft's post-training-toolkit 0.0.1, the version on PyPI, holds no code, so it has no column.",
+    ]
+
+
+def rows(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[dict[str, str]]:
+    f = figures(patients, ours)
+    share, soon = f["named"] / max(1, f["runs"]), f["soon"] / max(1, f["runs"])
+    return [
+        results.row("doctor: faults named with their cause", "share", [share], int(f["runs"])),
+        results.row(f"doctor: the same within {WITHIN} steps of their data", "share", [soon], int(f["runs"])),
+        results.row("doctor: alarms per 1,000 healthy steps", "count", [1000 * f["alarms"] / max(1, f["steps"])]),
+    ]
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from rollscope.store.log.writer import LogWriter
 
 T0 = 1_700_000_000_000_000_000
 ROTATE = 64 << 20
+FIRST = "00000000000000aa"  # the name of a writer
 COMMON = (
     "the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one"
 )
@@ -28,7 +29,7 @@ WORDS = [*"etaoinshrdlcumwfgypb", *COMMON.split()]
 class Writer:
     """One process. It starts a new log when one is full, as the recorder does."""
 
-    def __init__(self, folder: Path, writer: str = "00000000000000aa") -> None:
+    def __init__(self, folder: Path, writer: str = FIRST) -> None:
         self.folder, self.writer, self.seq = folder, writer, 0
         folder.mkdir(parents=True, exist_ok=True)
         facts = {"id": folder.name, "name": folder.name, "project": "bench", "started_ns": T0, "config": {}}
@@ -91,21 +92,26 @@ def samples(
     group: int = 10,
     text: int = 2000,
     tell: Callable[[int, int], None] = lambda done, total: None,
+    writer: str = FIRST,
 ) -> None:
-    rng, writer = np.random.default_rng(0), Writer(folder)
+    rng, log = np.random.default_rng(0), Writer(folder, writer)
     pool = [" ".join(rng.choice(WORDS, text // 4))[:text] for _ in range(2000)]
     for step in range(steps):
         rows = [_sample(rng, step, i, group, pool) for i in range(size)]
-        writer.append(block.table("samples", rows, {"attempt": 1}))
+        log.append(block.table("samples", rows, {"attempt": 1}))
         tell(step, steps)
-    writer.close()
+    log.close()
 
 
 def one_more_step(folder: Path, step: int, size: int = 500) -> None:
     """The samples that a running experiment adds, from another process."""
-    rng, writer = np.random.default_rng(step), Writer(folder, f"{step:016x}")
+    Writer(folder, f"{step:016x}").append(samples_of_step(step, size))
+
+
+def samples_of_step(step: int, size: int) -> bytes:
+    rng = np.random.default_rng(step)
     rows = [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)]
-    writer.append(block.table("samples", rows, {"attempt": 1}))
+    return block.table("samples", rows, {"attempt": 1})
 
 
 def _sample(rng: np.random.Generator, step: int, i: int, group: int, pool: list[str]) -> dict[str, Any]:

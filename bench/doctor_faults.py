@@ -1,0 +1,76 @@
+"""What is right: the rules that name each fault, and what other doctors call the same cause."""
+
+from __future__ import annotations
+
+RIGHT: dict[str, tuple[str, ...]] = {  # fault -> rules that name its cause; none for a healthy run
+    "rldoctor/healthy": (),
+    "rldoctor/entropy_collapse": ("entropy-collapse", "clip-saturation"),
+    "rldoctor/saturated_groups": ("dead-groups",),
+    "rldoctor/too_hard": ("dead-groups",),
+    "rldoctor/reward_hacking": ("proxy-gap",),
+    "rldoctor/length_hacking": ("length-exploited",),
+    "rldoctor/truncation": ("truncation",),
+    "rldoctor/kl_blowup": ("kl-takeoff",),
+    "rldoctor/clip_saturation": ("clip-saturation",),
+    "rldoctor/grad_spikes": ("gradient-spikes",),
+    "rldoctor/plateau": ("plateau",),
+    "rldoctor/format_domination": ("reward-composition",),
+    "rlprobe/healthy": (),
+    "rlprobe/kl_blowup": ("kl-takeoff",),
+    "rlprobe/entropy_collapse": ("entropy-collapse",),
+    "rlprobe/reward_hack_length": ("length-exploited",),
+    "rlprobe/format_gaming": ("reward-composition",),
+    "rlprobe/clip_saturation": ("clip-saturation",),
+    "rlprobe/degenerate_groups": ("dead-groups",),
+    "rlprobe/adv_collapse": ("gradient-vanished",),
+    "rlprobe/value_divergence": ("critic-useless",),
+    "rlprobe/grad_pathology": ("gradient-spikes",),
+    "rlprobe/truncation_starve": ("truncation",),
+    "rlprobe/repetition_spiral": ("degenerate-text", "repetition"),
+    "rlprobe/reward_std_death": ("dead-groups",),
+    "rlprobe/ref_drift_asymmetry": ("kl-takeoff",),
+    "rlprobe/throughput_rot": ("slower",),
+    "ours/learning_rate_too_high": ("update-too-large", "kl-takeoff"),
+    "ours/entropy_collapse": ("entropy-collapse",),
+    "ours/length_hack": ("length-exploited",),
+    "ours/constant_reward": ("dead-groups",),
+    "ours/noisy_reward": ("reward-noise",),
+    "ours/dead_reward": ("environment-failures",),
+    "ours/stale_rollouts": ("staleness",),
+    "ours/truncation": ("truncation",),
+    "ours/sampler_mismatch": ("engine-mismatch",),
+    "ours/exploding_kl": ("update-too-large", "kl-takeoff"),
+    "ours/slow_worker": ("trainer-waits",),
+    "ours/worker_crash": ("ended-early",),
+    "ours/tool_failure_loop": ("tool-failures",),
+    "ours/eval_leak": ("eval-leak",),
+    "ours/dead_critic": ("critic-useless",),
+    "ours/nan_loss": ("non-finite",),
+    **{f"ours/{kind}": () for kind in ("grpo", "rloo", "ppo", "async")},
+}
+RIVALS = ("rldoctor", "rlprobe", "rlwatch")
+THEIRS: dict[str, set[str]] = {  # our rule -> what the others call its cause; a rule left out has no other
+    "entropy-collapse": {"entropy_collapse"},
+    "clip-saturation": {"clip_saturation"},
+    "dead-groups": {"advantage_collapse", "degenerate_groups", "reward_std_death", "adv_collapse"},
+    "proxy-gap": {"reward_hacking"},
+    "length-exploited": {"length_pathology", "reward_hack_length"},
+    "truncation": {"length_pathology", "truncation_starve"},
+    "kl-takeoff": {"kl_drift", "kl_blowup", "ref_policy_drift_asymmetry", "kl_explosion"},
+    "gradient-spikes": {"gradient_pathology", "grad_pathology", "gradient_norm_spike"},
+    "gradient-vanished": {"gradient_pathology", "grad_pathology", "adv_collapse", "advantage_collapse"},
+    "plateau": {"plateau"},
+    "reward-composition": {"reward_composition", "format_gaming"},
+    "critic-useless": {"value_divergence"},
+    "degenerate-text": {"repetition_spiral"},
+    "repetition": {"repetition_spiral"},
+    "slower": {"throughput_rot"},
+    "update-too-large": {"kl_drift", "kl_blowup", "kl_explosion", "gradient_pathology", "grad_pathology"},
+    "non-finite": {"gradient_pathology", "grad_pathology", "loss_nan"},
+    "reward-noise": {"reward_hacking"},
+}
+
+
+def theirs(fault: str) -> set[str]:
+    """Every name under which another doctor may name a fault."""
+    return {name for rule in RIGHT[fault] for name in THEIRS.get(rule, ())}

@@ -1,0 +1,74 @@
+"""What our doctor says of a run, and how soon it said it; kept until the rules change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rollscope
+from doctor_faults import RIGHT
+from doctor_runs import Patient
+from rollscope.diagnose import Case, Finding, all_rules, diagnosis, story
+from rollscope.store.run import Run
+
+READ = ("diagnose", "views", "statistics", "catalog")  # the houses that decide what is said
+
+
+def code() -> str:
+    """A name for the rules as they are."""
+    digest, house = hashlib.sha256(), Path(rollscope.__file__).parent
+    for name in READ:
+        for file in sorted((house / name).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def verdict(patient: Patient, kept: Path, rules: str) -> dict[str, Any]:
+    """The verdict on a run: read from `kept` if the same rules made it."""
+    file = kept / f"{patient.id}.json"
+    if file.exists() and (known := json.loads(file.read_text()))["rules"] == rules:
+        return dict(known)
+    made = {"rules": rules, **judged(patient)}
+    kept.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(made))
+    return made
+
+
+def judged(patient: Patient) -> dict[str, Any]:
+    """The rules that begin a chapter, all serious findings, the run's steps, and the delay."""
+    run, right = patient.open(), RIGHT[patient.fault]
+    serious = _serious(diagnosis(run).findings)
+    last = int(run.last_step or 0)
+    roots = _roots(serious)
+    said = {"roots": roots, "said": [f"{f.severity} {f.rule}" for f in serious], "steps": last + 1}
+    if not roots or roots[0] not in right:
+        return said
+    first = next(f for f in serious if f.rule == roots[0])
+    there = max(patient.start, first.step, _needs_are_there(run, roots[0], last))
+    named = _first(there, last, lambda step: _roots(_serious(diagnosis(run, until=step).findings))[:1] == roots[:1])
+    return {**said, "delay": named - there, "since_start": named - patient.start}
+
+
+def _serious(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity != "info"]
+
+
+def _roots(findings: list[Finding]) -> list[str]:
+    return [chapter.finding.rule for chapter in story(findings)]
+
+
+def _needs_are_there(run: Run, rule: str, last: int) -> int:
+    """The first step at which the rule has all that it declares to need."""
+    needs, case = all_rules()[rule].needs, Case.of(run)
+    return _first(0, last, lambda step: all(need.read(case.until(step)) is not None for need in needs))
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The first step from which something holds, by halving: it holds at the last one."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
