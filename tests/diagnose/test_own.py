@@ -61,7 +61,7 @@ def rules(folder: Path, *bodies: str) -> str:
 
 
 def told(run: Path, file: str) -> Diagnosis:
-    return asked(str(run / "r"), file, seconds=2.0)
+    return asked(str(run / "r"), file, seconds=4.0)
 
 
 def test_a_rule_speaks_and_one_that_lacks_its_series_says_so(run: Path, tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from rollscope.diagnose import Series, all_rules
 from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.reading.case import Gauge
 from rollscope.diagnose.reading.evaluation import Evaluation
+from rollscope.diagnose.rule import NonFinite
 from rollscope.diagnose.testing import check
+from tests.diagnose.run_tables import RUN_TABLES
 
 RULES = all_rules()
 random = np.random.default_rng(3)
@@ -57,8 +59,61 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "slow steps of an hour take an hour": (About(silent_seconds=4000), flat(3600, 20), None),
             "it has ended": (About(state="finished", silent_seconds=0), flat(10, 20), None),
             "two steps are too few to know": (About(silent_seconds=9000), flat(10, 2), None),
+            "a rollout of two hours is open by design": (About(silent_seconds=7000), flat(7200, 5), None),
         },
-        {},
+        {
+            "two hours of silence after steps of ten seconds": (About(silent_seconds=7200), flat(10, 20), None),
+            "eight hours of silence after steps of an hour": (About(silent_seconds=28_800), flat(3600, 20), None),
+        },
+    ),
+    "non-finite": (
+        {
+            "no metric has any": ([],),
+            "a loss that was always a number": ([NonFinite("policy/loss", 0, 0, 0, 0, 400)],),
+            "many metrics, all of them numbers": ([NonFinite(f"m{i}", 0, 0, 0, 0, 9) for i in range(50)],),
+        },
+        {
+            "the gradient overflowed once": ([NonFinite("optimiser/grad_norm", 0, 1, 7, 7, 400)],),
+            "a statistic of an empty batch": ([NonFinite("reward/std", 2, 0, 3, 9, 400)],),
+        },
+    ),
+    "reward-falling": (
+        {
+            "it rises": (rising,),
+            "flat with large noise": (0.5 + noise(300, 0.3),),
+            "a dip that recovered": (np.r_[ramp(0, 0.6, 60), ramp(0.6, 0.4, 20), ramp(0.4, 0.65, 40)],),
+            "saturated with noise": (np.r_[ramp(0, 0.9, 50), 0.9 + noise(150, 0.03)],),
+        },
+        {
+            "it turned at step 80": (np.r_[ramp(0, 0.6, 80), ramp(0.6, 0.2, 60)] + noise(140, 0.02),),
+            "it collapsed to nothing": (np.r_[ramp(0, 0.8, 60), flat(0, 40)],),
+        },
+    ),
+    "kl-takeoff": (
+        {
+            "beta is 0, and 0 is logged": (flat(0, 100),),
+            "linear growth is learning": (ramp(0, 0.05, 200),),
+            "one spike": (np.r_[flat(0.003, 60), 0.5, flat(0.003, 60)],),
+            "it grows while the reward rises": (np.r_[flat(0.01, 60), ramp(0.01, 0.06, 140)], rising),
+        },
+        {
+            "exponential while reward is level": (
+                np.r_[flat(0.003, 80), 0.003 * np.exp(ramp(0, 3, 60))],
+                level_reward[:140],
+            ),
+            "a jump that stays": (np.r_[flat(0.004, 100), flat(0.05, 40)], level_reward[:140]),
+        },
+    ),
+    "truncation": (
+        {
+            "none": (flat(0, 50),),
+            "two per cent": (flat(0.02, 50),),
+            "high at first, then it learned to stop": (np.r_[flat(0.9, 20), flat(0.01, 40)],),
+        },
+        {
+            "a third": (flat(0.33, 50),),
+            "it grows to four of ten": (np.r_[flat(0.02, 40), ramp(0.02, 0.4, 40)],),
+        },
     ),
     "zero-gradient": (
         {
@@ -451,6 +506,12 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
         {"full, and requests wait": (flat(0.98, 20), flat(30, 20))},
     ),
 }
+
+
+def test_every_rule_has_more_quiet_rows_than_firing_ones() -> None:
+    tables: dict[str, tuple[Any, Any]] = {**TABLES, **RUN_TABLES}
+    assert set(tables) == set(RULES)
+    assert [name for name, (quiet, firing) in tables.items() if not 0 < len(firing) < len(quiet)] == []
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))

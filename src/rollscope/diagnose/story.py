@@ -51,6 +51,7 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
         "plateau",
         "gradient-vanished",
         "zero-gradient",
+        "kl-takeoff",
     ),
     "entropy-explosion": ("truncation", "degenerate-text", "reward-falling"),
     "truncation": ("dead-groups", "reward-falling", "ended-early", "gradient-vanished", "zero-gradient"),

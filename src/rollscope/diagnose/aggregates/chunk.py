@@ -74,7 +74,7 @@ class Chunk:
         code, words = self.words(named[0])
         alone = code == (words.index("") if "" in words else -1)
         key = np.where(alone, len(words) + np.arange(len(self)), code) + self.step * (len(words) + len(self) + 1)
-        return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
+        return np.asarray(pa.array(key).dictionary_encode().indices, np.int64)  # hashing: a million rows, no sort
 
     def keep(self, key: str, make: Callable[[], Value]) -> Value:
         """What was made before under this key, else what is made now."""
@@ -112,5 +112,6 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
-    encoded = pc.fill_null(column.cast(pa.string()), "").combine_chunks().dictionary_encode()
+    known = pc.fill_null(column, "") if column.null_count else column
+    encoded = known.combine_chunks().dictionary_encode()
     return np.asarray(encoded.indices, np.int64), encoded.dictionary.to_pylist()

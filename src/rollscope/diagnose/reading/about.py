@@ -28,6 +28,12 @@ class About:
     gpu_hour_price: float | None = None
     currency: str = ""
 
+    def until(self, step: int) -> About:
+        """The record as it was at a step: before the last one the run went on."""
+        if step >= self.last_step:
+            return self
+        return replace(self, state="running", reason="", last_step=step, silent_seconds=0.0)
+
     def setting(self, *words: str) -> Any | None:
         """The first setting whose name, without its sections, is one of these words."""
         flat = dict(_flat(self.config))

@@ -151,4 +151,5 @@ class Case:
         return Gauge(device, time_ns[known], value[known])
 
     def about(self) -> about.About:
-        return self._keep("about", lambda: about.about(self.run))
+        known = self._keep("about", lambda: about.about(self.run))
+        return known if self.step is None else known.until(self.step)

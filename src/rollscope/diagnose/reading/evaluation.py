@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,29 +12,29 @@ import numpy as np
 from rollscope.diagnose.curves.series import Series
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning
+from rollscope.views.evals.sets import sets
+from rollscope.views.evals.task_scores import TaskScores, task_scores
 
 SCORE = re.compile(r"(eval|val-core|bench)/(?P<set>.+?)/(?P<score>[^/]+)/mean@\d+")
 NOT_A_SCORE = ("loss", "length", "tokens", "time", "seconds", "runtime", "entropy", "kl", "std", "per_second", "ratio")
 TRAINING_WORDS = ("reward", "accuracy", "acc", "score", "pass", "success", "solve", "win")
-ByTask = dict[Any, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One score of one set. `tasks` has the mean of each task by step, where rows were logged."""
+    """One score of one set. `scores` has what each task scored, where rows were logged."""
 
     set: str
     score: str
     series: Series
-    tasks: Mapping[int, ByTask] = field(default_factory=dict)
+    scores: TaskScores | None = None
 
     @property
     def name(self) -> str:
         return f"{self.set} {self.score}" if self.score else self.set
 
     def until(self, step: int | None) -> Evaluation:
-        tasks = {at: values for at, values in self.tasks.items() if step is None or at <= step}
-        return Evaluation(self.set, self.score, self.series.until(step), tasks)
+        return Evaluation(self.set, self.score, self.series.until(step), self.scores)
 
 
 def evaluations(run: Run, meanings: Iterable[Meaning], read: Any) -> list[Evaluation]:
@@ -45,19 +44,13 @@ def evaluations(run: Run, meanings: Iterable[Meaning], read: Any) -> list[Evalua
 
 
 def _from_rows(run: Run) -> Iterator[Evaluation]:
-    columns = run.evals()
-    scores: dict[tuple[str, str], dict[int, dict[Any, list[float]]]] = defaultdict(dict)
-    rows = zip(*(columns[name] for name in ("set", "step", "task", "scores", "failed")), strict=True)
-    for number, (name, step, task, values, failed) in enumerate(rows):
-        if failed is True or not isinstance(values, Mapping) or step is None or step != step:
-            continue
-        key = number if task is None else task
-        for score, value in values.items():
-            scores[str(name), str(score)].setdefault(int(step), {}).setdefault(key, []).append(float(value))
-    for (name, score), by_step in sorted(scores.items(), key=lambda item: (item[0][0], _plain(item[0][1]))):
-        tasks = {step: {task: float(np.mean(v)) for task, v in by_step[step].items()} for step in sorted(by_step)}
-        means = [float(np.mean([*of_task.values()])) for of_task in tasks.values()]
-        yield Evaluation(name, score, Series.of(means, f"eval/{name}/{score}", [*tasks]), tasks)
+    for name, rows in sets(run).items():
+        for score in sorted(rows.scores, key=_plain):
+            table = task_scores(rows, score)
+            scored = np.isfinite(table.mean)
+            known = scored.any(axis=0)
+            means = np.where(scored, table.mean, 0.0).sum(axis=0)[known] / scored.sum(axis=0)[known]
+            yield Evaluation(name, score, Series.of(means, f"eval/{name}/{score}", rows.steps[known]), table)
 
 
 def _plain(score: str) -> tuple[bool, str]:

@@ -17,6 +17,7 @@ NARROW = (  # read where they are there; a number names those without which it c
     "advantage",
     *("tool_calls", "tool_failures", "generate_seconds", "tool_seconds", "reward_seconds"),
 )
+RESUMED = 1_000_003  # a run that was resumed may have other samples at a step
 MOST_STEPS = 64  # steps whose text is read
 MOST_SAMPLES = 24  # samples of a step whose text is read
 
@@ -51,17 +52,21 @@ class _Kept:
         counts = self._run.count_by_step("samples")
         resumes = self._run.resumes
         chosen = self._choose(sorted(counts))
-        marks = {step: counts[step] + 1_000_003 * resumes for step in chosen}
+        marks = {step: counts[step] + RESUMED * resumes for step in chosen}
         changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
         gone = self._marks.keys() - marks.keys() if not self._is_text else set()
         self._drop([*changed, *gone])
         self._marks = marks
         if changed:
-            self._add(Chunk(self._read(changed)))
+            self._add(Chunk(self._read(None if len(changed) == len(counts) else changed)))
 
-    def _read(self, steps: list[int]) -> pa.Table:
+    def _read(self, steps: list[int] | None) -> pa.Table:
+        """Samples of some steps; without steps all, which needs no search."""
         columns = [*ALWAYS, *NARROW]
-        rows = self._run.samples_of_steps(columns, steps)
+        if steps is None:
+            rows = self._run.samples(columns=columns, as_arrow=True)
+        else:
+            rows = self._run.samples_of_steps(columns, steps)
         if not self._is_text:
             return rows
         ids = [id for some in _first_ids(rows, MOST_SAMPLES) for id in some]

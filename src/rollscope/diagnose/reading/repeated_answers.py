@@ -8,21 +8,22 @@ always varies is noisy, and nothing changed.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from rollscope.store.run import Run
 
-from .live_numbers import MOST_SAMPLES, spread_steps
+from .live_numbers import MOST_SAMPLES, RESUMED, spread_steps
 
 COLUMNS = ("id", "step", "split", "task", "prompt", "completion", "reward", "score", "error")
 TOLERANCE = 1e-6
-
-
 Given = tuple[int, float, str]  # step, what was paid, id of the sample
+Answer = tuple[tuple[str, str], float, str]  # task or prompt and text, what was paid, id of the sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,43 @@ class Drift:
     samples: tuple[str, ...] = ()
 
 
+class RepeatedAnswers:
+    """The answers of one reader's run that are compared. Only steps with new samples are read."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._marks: dict[int, int] = {}
+        self._answers: dict[int, list[Answer]] = {}
+
+    def drift(self, until: int | None = None) -> Drift:
+        """Compare the rewards of identical answers in the steps whose text is read."""
+        counts = self._run.count_by_step("samples")
+        chosen = spread_steps([step for step in sorted(counts) if until is None or step <= until])
+        self._refresh({step: counts[step] + RESUMED * self._run.resumes for step in chosen})
+        given: dict[tuple[str, str], list[Given]] = defaultdict(list)
+        for step in chosen:
+            for key, paid, id in self._answers.get(step, ()):
+                given[key].append((step, paid, id))
+        return compared([sorted(some) for some in given.values() if len(some) > 1])
+
+    def _refresh(self, marks: dict[int, int]) -> None:
+        changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
+        if not changed:
+            return
+        self._marks |= marks
+        self._answers |= {step: [] for step in changed}
+        for step, answer in _answers(self._run.samples_of_steps(COLUMNS, changed)):
+            self._answers[step].append(answer)
+
+
 def drift(run: Run, until: int | None = None) -> Drift:
-    """Compare the rewards of identical answers in the steps whose text is read."""
-    steps = [s for s in sorted(run.count_by_step("samples")) if until is None or s <= until]
-    rows = run.samples_of_steps(COLUMNS, spread_steps(steps))
-    answers: dict[tuple[str, str], list[Given]] = defaultdict(list)
+    """Whether identical answers earn the same; what was read is kept with the reader."""
+    kept: RepeatedAnswers = run.companion("repeated answers", lambda: RepeatedAnswers(run))
+    return kept.drift(until)
+
+
+def _answers(rows: pa.Table) -> Iterator[tuple[int, Answer]]:
+    """Step and answer of every graded sample of training, of the first ones of each step."""
     read: dict[int, int] = defaultdict(int)
     names = ("task", "prompt", "completion", "step", "reward", "score", "id", "split", "error")
     for task, prompt, text, step, reward, score, id, split, error in zip(
@@ -52,8 +85,7 @@ def drift(run: Run, until: int | None = None) -> Drift:
         paid = score if score is not None and score == score else reward
         if split == "eval" or not text or paid is None or paid != paid or error or read[step] > 4 * MOST_SAMPLES:
             continue
-        answers[str(task or prompt or ""), text].append((step, paid, id))
-    return compared([sorted(some) for some in answers.values() if len(some) > 1])
+        yield step, ((str(task or prompt or ""), text), paid, id)
 
 
 def compared(repeated: list[list[Given]]) -> Drift:

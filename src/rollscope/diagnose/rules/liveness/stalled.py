@@ -12,11 +12,14 @@ from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.reading.known import STEP_SECONDS
 from rollscope.diagnose.rule import Series, rule
+from rollscope.views.answers.signs import silent
+
+NAMED = 2  # lanes that the evidence names
 
 
-@rule("stalled", needs=(AboutRun(), STEP_SECONDS, CaseOf()))
+@rule("stalled", needs=(AboutRun(), STEP_SECONDS), optional=(CaseOf(),))
 def stalled(
-    about: About, seconds: Series, case: Case, *, times: float = 6.0, least: float = 1800.0
+    about: About, seconds: Series, case: Case | None = None, *, times: float = 6.0, least: float = 1800.0
 ) -> Iterator[Finding]:
     """The run is silent: nothing was logged for many times as long as a step takes.
 
@@ -32,7 +35,8 @@ def stalled(
     yield Finding(
         step=about.last_step,
         claim="The run is silent",
-        evidence=f"Nothing was logged for {about.silent_seconds / 60:.0f} minutes; a step takes {usual:.3g} s.",
+        evidence=f"Nothing was logged for {about.silent_seconds / 60:.0f} minutes; a step takes {usual:.3g} s."
+        + _silent_lanes(case),
         severity="bad",
         metrics=(seconds.name,),
         check=("The last spans, and their lanes", "py-spy dump on the process of that lane"),
@@ -41,8 +45,16 @@ def stalled(
     )
 
 
-def _last_spans(case: Case) -> Iterator[SpanAt]:
-    if not case.run.has("spans"):
+def _silent_lanes(case: Case | None) -> str:
+    """The lanes that have been silent longest, against their own pauses."""
+    if case is None or not case.run.has("spans"):
+        return ""
+    lanes = [f"{one.lane} ended {one.last} {one.seconds / 60:.0f} minutes ago" for one in silent(case.run)[:NAMED]]
+    return f" {' and '.join(lanes)}." if lanes else ""
+
+
+def _last_spans(case: Case | None) -> Iterator[SpanAt]:
+    if case is None or not case.run.has("spans"):
         return
     end = case.run.time_range[1] or 0
     spans = case.run.spans(lo_ns=end - 120_000_000_000)

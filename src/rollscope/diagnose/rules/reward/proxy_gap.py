@@ -14,9 +14,10 @@ from rollscope.diagnose.needs import Evaluations
 from rollscope.diagnose.reading.evaluation import Evaluation
 from rollscope.diagnose.reading.known import REWARD
 from rollscope.diagnose.rule import Series, rule
-from rollscope.statistics.paired import paired
+from rollscope.views.evals.pairing import Side, pair
 
 LEAST = 6  # evaluations
+LEAST_TASKS = 5  # that two evaluations share, to be compared task by task
 BETTER = ("acc", "pass", "success", "score", "correct", "exact", "solve", "win", "reward", "f1", "mean@")
 ENDS = 3  # evaluations whose mean is an end of the comparison
 
@@ -109,11 +110,10 @@ def _turn(score: np.ndarray) -> int:
 
 def _fell(e: Evaluation, steps: np.ndarray, start: int) -> bool:
     """Is the last evaluation below the best one, task by task, by more than chance?"""
-    before, after = e.tasks.get(int(steps[start])), e.tasks.get(int(steps[-1]))
-    if before and after:
-        shared = [task for task in before if task in after]
-        if len(shared) >= 5:
-            return paired([before[t] for t in shared], [after[t] for t in shared]).high < 0
+    if e.scores is not None:
+        pairing = pair(Side(e.scores, int(steps[start])), Side(e.scores, int(steps[-1])))
+        if len(pairing.tasks) >= LEAST_TASKS:
+            return pairing.result.high < 0
     return trend(e.series.value[e.series.step >= steps[start]]).falls
 
 

@@ -54,7 +54,7 @@ def entropy_collapse(
         severity = "info" if solved and not pushed else severity
         yield _finding(entropy, start, opened, float(now[-1]), "Entropy collapsed", severity, learning, pushed)
     elif _on_its_way(now, opened, floor, ahead, learning, solved) or (pushed and _falls(now, opened)):
-        begin = last_stretch(now < 0.8 * opened)
+        begin = 0 if pushed else last_stretch(now < 0.8 * opened)  # the configuration pays from the start
         claim = "Entropy is on its way to collapse"
         yield _finding(entropy, min(begin, len(now) - 1), opened, float(now[-1]), claim, "watch", learning, pushed)
 

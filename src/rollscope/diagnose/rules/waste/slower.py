@@ -16,6 +16,7 @@ from rollscope.diagnose.reading.known import LENGTH, STEP_SECONDS
 from rollscope.diagnose.rule import Series, rule
 
 PATIENCE = 10
+WIDTH = 9  # steps whose median is the level
 
 
 @rule("slower", needs=(STEP_SECONDS, CaseOf()), optional=(LENGTH,), order="waste")
@@ -32,8 +33,9 @@ def slower(
     first = opening(per_token)
     if first is None or len(per_token) < 40:
         return
-    now = level(per_token.value, 9)
-    slow = (now > times * first.level) & (now - first.level > sigmas * first.noise)
+    now = level(per_token.value, WIDTH)
+    error = 1.25 * first.noise / WIDTH**0.5  # of a median
+    slow = (now > times * first.level) & (now - first.level > sigmas * error)
     start = last_stretch(slow)
     if len(now) - start < PATIENCE:
         return
@@ -58,7 +60,7 @@ def _grown_phases(case: Case) -> list[str]:
         first = opening(series)
         if first is None or name in STEP_SECONDS or first.level < 0.01 or "microbatch" in name:
             continue
-        now = level(series.value, 9)
+        now = level(series.value, WIDTH)
         start = last_stretch(now > 1.5 * first.level)
         if len(now) - start >= PATIENCE:
             found.append((int(series.step[start]), -float(np.median(series.value[-10:])), series.name))

@@ -11,6 +11,7 @@ from rollscope.diagnose.finding import Advice, Finding
 from rollscope.diagnose.needs import CaseOf
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.rule import Series, rule
+from rollscope.views.answers.signs import Straggler, stragglers
 
 LEAST = 10
 
@@ -18,9 +19,12 @@ LEAST = 10
 @rule(
     "straggler-answers",
     needs=(("sample_time/generate/max", "sample_time/slowest/generate"), ("sample_time/generate/p50",)),
+    optional=(CaseOf(),),
     order="tuning",
 )
-def straggler_answers(longest: Series, median: Series, *, watch: float = 8.0, least: float = 10.0) -> Iterator[Finding]:
+def straggler_answers(
+    longest: Series, median: Series, case: Case | None = None, *, watch: float = 8.0, least: float = 10.0
+) -> Iterator[Finding]:
     """A few answers take many times as long as the others, and the whole step waits for them.
 
     While the last ones are written, the engine is nearly empty. Long answers may be worth it; then
@@ -32,15 +36,25 @@ def straggler_answers(longest: Series, median: Series, *, watch: float = 8.0, le
     now, seconds = float(np.median(times.value[-LEAST:])), float(np.median(longest.value[-LEAST:]))
     if now < watch or seconds < least:
         return
+    alone = _alone(case, int(times.step[-1]))
     yield Finding(
         step=int(times.step[0]),
         claim="A few slow answers hold up each step",
-        evidence=f"The slowest takes {now:.0f} times as long as the median: {seconds:.0f} s.",
+        evidence=f"The slowest takes {now:.0f} times as long as the median: {seconds:.0f} s."
+        + (f" For {100 * alone[0].share:.0f} % of a step fewer than a tenth are left." if alone else ""),
         severity="watch",
         metrics=(longest.name, median.name, "group/length_max_median/generated"),
         check=("The slowest samples: length, tools, worker",),
         advice=(Advice("Continue unfinished answers in the next step (partial rollouts)", "UniRL#94, RollPacker"),),
+        sample_ids=tuple(one.sample for one in alone),
     )
+
+
+def _alone(case: Case | None, last: int) -> list[Straggler]:
+    """The samples that were almost alone for the largest part of the last steps, from spans."""
+    if case is None or not case.run.has("spans"):
+        return []
+    return sorted(stragglers(case.run, last - LEAST, last), key=lambda one: -one.share)
 
 
 @rule("slow-rank", needs=(CaseOf(),), order="tuning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,13 +10,19 @@ import numpy as np
 
 from rollscope.diagnose.curves.ratio import ratio
 from rollscope.diagnose.curves.window import last_stretch, level
-from rollscope.diagnose.finding import Advice, Cost, Finding, SpanAt
+from rollscope.diagnose.finding import MOST_SHOWN, Advice, Cost, Finding, SpanAt
 from rollscope.diagnose.needs import CaseOf
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.reading.known import STEP_SECONDS
 from rollscope.diagnose.rule import Series, rule
+from rollscope.errors import NotFound
+from rollscope.views.answers.signs import starved
+from rollscope.views.timeline.waits import Wait
+from rollscope.views.timeline.waits import trainer_waits as waits_of
+from rollscope.views.timeline.window import batches_of, rows_around, window
 
 PATIENCE = 6
+RECENT = 10  # steps whose spans are read
 ROLLOUT = ("inference", "engine", "rollout", "worker")
 WAIT = ("time/waiting_for_data", "time/wait_rollout")
 
@@ -40,11 +47,13 @@ def trainer_waits(
     seconds = float(np.median(wait.value[-10:]))
     if len(now) - start < PATIENCE or not (slow or seconds > 3 * first):
         return
-    last = float(now[-1])
+    last, waits = float(now[-1]), _longest_waits(case, int(share.step[-1]))
     yield Finding(
         step=int(share.step[start]),
         claim="The trainer waits for samples" + (f": {slow} is slow" if slow else ""),
-        evidence=f"{100 * last:.0f} % of a step is waiting: {seconds:.2g} s, {first:.2g} s at the opening.",
+        evidence=f"{100 * last:.0f} % of a step is waiting: {seconds:.2g} s, {first:.2g} s at the opening."
+        + _other_side(case, int(share.step[-1]))
+        + "".join(f" {wait.says}" for wait in waits[:1]),
         severity="bad" if last >= bad else "watch",
         metrics=(wait.name, step.name, "time/generate", "sample_time/generate/max"),
         check=("The lane that does the least work", "Tools and graders: sample_time/tool, sample_time/reward"),
@@ -53,7 +62,7 @@ def trainer_waits(
             Advice("Give one slow worker less work, or replace it"),
         ),
         cost=Cost(last, why="share of the time in which the trainer waits"),
-        spans=tuple(_longest_waits(case, start, share)),
+        spans=tuple(SpanAt(w.lane, w.reason, w.start, w.start + w.ns, int(share.step[-1])) for w in waits),
     )
 
 
@@ -69,16 +78,20 @@ def slow_lane(case: Case) -> str:
     return counts[-1][0] if len(counts) >= 2 and counts[-1][1] < 0.5 * counts[0][1] and counts[0][1] >= 8 else ""
 
 
-def _longest_waits(case: Case, start: int, share: Series) -> Iterator[SpanAt]:
+def _other_side(case: Case, last: int) -> str:
+    """What the rollouts do meanwhile, from the spans of the last steps."""
     if not case.run.has("spans"):
-        return
-    rows = case.run.rows_of_steps("spans", share.step[max(start, len(share) - 10) :].tolist())
-    waits = [
-        r
-        for r in rows.select(["lane", "name", "kind", "start_ns", "end_ns", "step"]).to_pylist()
-        if r["kind"] == "wait"
-    ]
-    waits.sort(key=lambda r: (r["start_ns"] or 0) - (r["end_ns"] or 0))
-    for r in waits[:5]:
-        if r["start_ns"] is not None and r["end_ns"] is not None:
-            yield SpanAt(str(r["lane"]), str(r["name"]), int(r["start_ns"]), int(r["end_ns"]), r["step"])
+        return ""
+    side = starved(case.run, last - RECENT, last).inference
+    return f" The rollouts wait {100 * side:.0f} % of it." if np.isfinite(side) else ""
+
+
+def _longest_waits(case: Case, step: int) -> list[Wait]:
+    """The waits of the trainer in a step, the longest first, each with what it waited for."""
+    if not case.run.has("spans"):
+        return []
+    rows = rows_around(case.run, step)
+    with contextlib.suppress(NotFound):  # no span of the trainer in this step
+        found = waits_of(window(rows, step, batches_of(case.run, rows, [step])))
+        return sorted(found, key=lambda wait: -wait.ns)[:MOST_SHOWN]
+    return []
