@@ -83,6 +83,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "flat with large noise": (0.5 + noise(300, 0.3),),
             "a dip that recovered": (np.r_[ramp(0, 0.6, 60), ramp(0.6, 0.4, 20), ramp(0.4, 0.65, 40)],),
             "saturated with noise": (np.r_[ramp(0, 0.9, 50), 0.9 + noise(150, 0.03)],),
+            "level for sixty steps, and two bad ones": (np.r_[flat(0.5, 60), flat(0.04, 2)],),
         },
         {
             "it turned at step 80": (np.r_[ramp(0, 0.6, 80), ramp(0.6, 0.2, 60)] + noise(140, 0.02),),

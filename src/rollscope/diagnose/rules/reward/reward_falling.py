@@ -31,13 +31,11 @@ def reward_falling(reward: Series) -> Iterator[Finding]:
         return
     mean = average(reward.value, WIDTH)
     mean[: WIDTH - 1] = -np.inf  # too few points for a mean
-    best = int(np.argmax(mean))
-    if len(mean) - 1 - best < PATIENCE:
-        return
-    top, now = float(mean[best]), float(mean[-1])
+    top, now = float(mean.max()), float(mean[-1])
     gained = top - float(np.mean(reward.value[:WIDTH]))
     threshold = max(SHARE * gained, SIGMAS * noise(reward.value) * np.sqrt(2 / WIDTH), 0.02 * abs(top))
-    if top - now <= threshold:
+    best = int(np.flatnonzero(mean >= top - threshold / 4)[-1])  # the last time it was there: then it turned
+    if top - now <= threshold or len(mean) - 1 - best < PATIENCE:
         return
     yield Finding(
         step=int(reward.step[best]),
