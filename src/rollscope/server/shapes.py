@@ -52,10 +52,12 @@ class StopShape(TypedDict):
 class FindingList(TypedDict):
     """`resume` says for a rule's finding where to resume; `hears` whether the run can be asked.
 
-    `recovered` are findings that were written while the run ran, and hold no more.
+    `recovered` are findings that were written while the run ran, and hold no more. `diagnosed` is
+    false while the first diagnosis is under way.
     """
 
     findings: list[FindingShape]
+    diagnosed: bool
     recovered: list[FindingShape]
     rules: list[dict[str, str]]
     skipped: list[SkippedShape]

@@ -15,6 +15,8 @@ import { useAnswer } from "../parts/use-answer.js";
 
 /** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
 
+const STILL = "The first diagnosis is under way. What it finds appears here as soon as it is done.";
+
 /** @param {number} rules @param {number} hidden */
 function noFinding(rules, hidden) {
   if (!hidden) return `${plural(rules, "rule")} read this run; none applies.`;
@@ -22,7 +24,7 @@ function noFinding(rules, hidden) {
 }
 
 export function Page() {
-  const [answer, error] = useAnswer(`runs/${part(view.value.run)}/findings`);
+  const [answer, error] = useAnswer(`runs/${part(view.value.run)}/findings`, tape.value?.diagnosed === false);
   const [at, setAt] = useState(-1);
   const list = useRef(/** @type {FindingShape[]} */ ([]));
   const row = useRef(-1); // keys come faster than renders
@@ -54,11 +56,12 @@ export function Page() {
   // The tape does not wait for the first diagnosis, the answer does.
   /** @type {FindingShape[]} */
   const all = tape.value.diagnosed ? tape.value.findings : answer.findings;
+  const reading = !tape.value.diagnosed && !answer.diagnosed;
   const shown = all.filter((f) => !f.hidden);
   const hidden = all.filter((f) => f.hidden);
   const skipped = new Set(answer.skipped.map((/** @type {any} */ s) => s.rule));
   const silent = answer.rules.filter(
-    (/** @type {any} */ r) => !skipped.has(r.name) && !all.some((f) => f.rule === r.name),
+    (/** @type {any} */ r) => !reading && !skipped.has(r.name) && !all.some((f) => f.rule === r.name),
   );
   const told = chains(shown);
   list.current = told.flatMap((chain) => chain.map((link) => link.f));
@@ -66,8 +69,10 @@ export function Page() {
   const chosen = list.current[at] ?? null;
   return html`
     <div class="verdict">
-      <h1>${first ? `${first.claim} ${steps(first)}` : "Nothing stands out"}</h1>
-      <p class="prose">${first ? summary(told) : noFinding(answer.rules.length, hidden.length)}</p>
+      <h1>${first ? `${first.claim} ${steps(first)}` : reading ? "Still reading this run" : "Nothing stands out"}</h1>
+      <p class="prose">
+        ${first ? summary(told) : reading ? STILL : noFinding(answer.rules.length, hidden.length)}
+      </p>
     </div>
     ${told.filter((chain) => chain.length > 1).map((chain) => h(ChainCard, { chain, key: chain[0]?.f.rule }))}
     ${told.map((chain) => h(CauseCard, { chain, answer, at: chosen, key: `${chain[0]?.f.rule}${chain[0]?.f.step}` }))}

@@ -208,6 +208,7 @@ export interface FactorShape {
 /** `resume` says for a rule's finding where to resume; `hears` whether the run can be asked. */
 export interface FindingList {
   findings: FindingShape[];
+  diagnosed: boolean;
   recovered: FindingShape[];
   rules: Record<string, string>[];
   skipped: SkippedShape[];

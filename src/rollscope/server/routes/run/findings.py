@@ -23,19 +23,25 @@ from rollscope.store import notes
 from .stop import stop_shape
 
 router = APIRouter(tags=["findings"])
-WAIT = 10.0  # seconds for the first diagnosis
+WAIT = 4.0  # seconds for the first diagnosis; then the page is told that the run is still being read
 
 
 @router.get("/runs/{run}/findings")
 @as_json
 def index(request: Request, library: Lib, run: RunId) -> FindingList:
-    """Every finding, the worst first; every rule, and who was told; whether the run can stop."""
+    """Every finding, the worst first; every rule, and who was told; whether the run can stop.
+
+    Until the first diagnosis is done, `diagnosed` is false: that nothing was found is then no
+    claim.
+    """
     doctor: Doctor = request.app.state.doctor
     rules = all_rules()
     with library.reading(run) as reader:
-        findings = findings_of(request, run, reader, WAIT) or []
+        known = findings_of(request, run, reader, WAIT)
+        findings = known or []
         return {
             "findings": findings,
+            "diagnosed": known is not None,
             "rules": [{"name": rule.name, "title": rule.title, "teaches": rule.teaches} for rule in rules.values()],
             "skipped": [
                 {
