@@ -7,13 +7,14 @@ import numpy as np
 from rollscope.diagnose.curves.series import NonFinite
 from rollscope.store.numbers.merge import Points
 from rollscope.store.run import Run
+from rollscope.store.series.non_finite import one_by_one, with_any
 from rollscope.views.no_value import logged_nan
 
 _PAST_ANY_STEP = float(2**53)
 
 
 def non_finite(run: Run, until: int | None = None) -> list[NonFinite]:
-    """Metrics with NaN or infinity. One bucket over all steps picks them, so few are read."""
+    """Metrics with NaN or infinity. What the store keeps of each picks them, so few are read."""
     hits = sorted({*_stored(run, until), *_derived(run)})
     if not hits:
         return []
@@ -24,7 +25,14 @@ def non_finite(run: Run, until: int | None = None) -> list[NonFinite]:
 
 
 def _stored(run: Run, until: int | None) -> list[str]:
+    """Names on a grid are asked together; rows that are merged name by name are only looked at."""
     names = sorted(run.stored_names())
+    alone = one_by_one(run.folder, names)
+    rest = sorted({*names} - {*alone})
+    return [*_on_grid(run, rest, until), *with_any(run.folder, alone)]
+
+
+def _on_grid(run: Run, names: list[str], until: int | None) -> list[str]:
     if not names:
         return []
     bucket = run.buckets(names, -1.0, _PAST_ANY_STEP if until is None else float(until) + 0.5, 1)
