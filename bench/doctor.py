@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -53,6 +54,9 @@ def main() -> None:
     seeds = [int(word) for word in args.seeds.split(",")][: 1 if args.small else None]
     patients = [*doctor_runs.generated(folder, faults, seeds, python)] if python else []
     patients += [] if args.small else [*doctor_runs.trained(folder / "trainings")]
+    if not patients:
+        print(f"no run to judge: set ROLLSCOPE_RIVALS, or train some into {folder / 'trainings'}")
+        return
     ours = judge(patients, folder)
     rivals = ask(patients, folder, python) if python else {}
     page = table(patients, ours, rivals)
@@ -103,7 +107,16 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     lines += ["", "Healthy runs: alarms, and of these the bad ones.", ""]
     lines += ["| run | steps | ours | " + " | ".join(RIVALS) + " |", "|---|--:|--:|--:|--:|--:|"]
     lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]
-    return "\n".join([*lines, "", *sentences(patients, ours)]) + "\n"
+    return "\n".join([*lines, "", *sentences(patients, ours), "", _seeds(patients)]) + "\n"
+
+
+def _seeds(patients: Sequence[Patient]) -> str:
+    """Which seeds the runs have, by origin."""
+    known: dict[str, set[str]] = defaultdict(set)
+    for patient in patients:
+        found = re.search(r"-(\d+)(-[\d.]+-\d+-|$)", patient.id)
+        known[patient.fault.split("/")[0]].add(found[1] if found else "?")
+    return "Seeds: " + "; ".join(f"{origin} {', '.join(sorted(seeds))}" for origin, seeds in known.items()) + "."
 
 
 def _fault_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
