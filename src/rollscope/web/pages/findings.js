@@ -70,9 +70,7 @@ export function Page() {
   return html`
     <div class="verdict">
       <h1>${first ? `${first.claim} ${steps(first)}` : reading ? "Still reading this run" : "Nothing stands out"}</h1>
-      <p class="prose">
-        ${first ? summary(told) : reading ? STILL : noFinding(answer.rules.length, hidden.length)}
-      </p>
+      <p class="prose">${first ? summary(told) : reading ? STILL : noFinding(answer.rules.length, hidden.length)}</p>
     </div>
     ${told.filter((chain) => chain.length > 1).map((chain) => h(ChainCard, { chain, key: chain[0]?.f.rule }))}
     ${told.map((chain) => h(CauseCard, { chain, answer, at: chosen, key: `${chain[0]?.f.rule}${chain[0]?.f.step}` }))}

@@ -23,7 +23,7 @@ from rollscope.store import notes
 from .stop import stop_shape
 
 router = APIRouter(tags=["findings"])
-WAIT = 4.0  # seconds for the first diagnosis; then the page is told that the run is still being read
+WAIT = 10.0  # seconds for the first diagnosis; after that the page is told that the run is still read
 
 
 @router.get("/runs/{run}/findings")
