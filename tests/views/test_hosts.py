@@ -52,6 +52,7 @@ def test_a_busy_cpu_is_worth_a_look_and_engines_have_their_columns(world: Any) -
     )
     assert [c["title"] for c in got["columns"]] == ["CPU", "Waiting"]
     env, gpu = got["hosts"]
+    assert env["devices"] == [] and [d["device"] for d in gpu["devices"]] == ["engine/a:8000", "engine/b:8000"]
     assert env["status"] == "watch" and env["cells"][0]["is_high"] and env["cells"][1] is None
     assert gpu["status"] == "none" and gpu["cells"][1]["last"] == 9, "requests of all engines"
 

@@ -99,7 +99,7 @@ def _host(
         limit = _limit(words, values, own) if quantity.title == "GPU memory" else None
         cells.append(_cell(joined, limit, every, quantity.high))
         problems += list(_problems(quantity, cells[-1]))
-        for device, series in by_device.items():
+        for device, series in by_device.items() if len(by_device) > 1 else ():  # one alone is the host's own cell
             devices.setdefault(device, [None] * len(present))[at] = _cell(series, limit, every)
     status = max((p[0] for p in problems), default=0)
     return {
