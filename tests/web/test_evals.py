@@ -48,6 +48,8 @@ def evals_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             run.log_samples(step=step, samples=[{"id": f"train-{step}", **trained}])
             run.log_eval("gsm8k", [*rows_at(step), {"task": "gone", "repeat": 0, "failed": True}], step=step)
         run.log_eval("once", rows_at(0), step=0)
+        for step, points in ((0, [10, 20, 30, 40]), (100, [15, 18, 30, 44])):
+            run.log_eval("points", [{"task": f"{i}", "score": x} for i, x in enumerate(points)], step=step)
     served = Served(folder)
     yield served.url
     served.stop()
@@ -112,6 +114,15 @@ def test_tasks_stand_under_their_tags_with_the_mean_of_each(evals_site: str, tab
     until(tab, "document.querySelector('.matrix').dataset.count === '4'")
     assert tab.evaluate(rows)[2].startswith("seven 1 task: step 200: 1")
     assert "by=tag" in tab.url
+
+
+def test_scores_without_right_and_wrong_rise_and_fall(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals?name=points")
+    tab.wait_for_selector(".matrix canvas.ink[data-rows]")
+    assert "2 rose" in tab.inner_text(".flip-words") and "1 fell" in tab.inner_text(".flip-words")
+    lists = tab.inner_text(".eval-filters .seg")
+    assert "Rose" in lists and "Never solved" not in lists, "a score of 40 is not unsolved"
+    assert "3 tasks of 4 rose or fell" in tab.inner_text(".eval-foot")
 
 
 def test_the_page_follows_keys_search_and_another_pair(evals_site: str, tab: Any) -> None:

@@ -133,7 +133,8 @@ def _scores(sample: Sample, wanted: list[str]) -> Mapping[str, float]:
         return {}
     found = {"reward": sample.result.total_reward, **sample.result.rewards, **numbers(sample.result.sample_metrics)}
     kept = {name: value for name, value in found.items() if not wanted or name in wanted}
-    return {"acc" if name == "accuracy" else name: value for name, value in kept.items()}
+    first = sorted(kept, key=lambda name: name != "accuracy")  # the first score is the one that is shown
+    return {"acc" if name == "accuracy" else name: kept[name] for name in first}
 
 
 def _headline(sample: Sample) -> float:

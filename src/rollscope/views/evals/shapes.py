@@ -180,13 +180,14 @@ def _repeat(evals: EvalSet, row: int, value: float) -> RepeatShape:
 
 
 def labels(run: Run, evals: EvalSet) -> list[str]:
-    """The beginning of each task's prompt, where a sample was recorded; else an empty text."""
+    """The beginning of each task's prompt, where a sample has one that is not the task's id."""
     first = dict(list(evals.samples().items())[:MOST_LABELS])
     if not first:
         return [""] * len(evals.tasks)
     rows = run.samples(ids=list(first.values()), columns=["id", "prompt"])
     texts = dict(zip(rows["id"], rows["prompt"], strict=True))
-    return [_line(texts.get(first.get(task, ""))) for task in range(len(evals.tasks))]
+    lines = [_line(texts.get(first.get(task, ""))) for task in range(len(evals.tasks))]
+    return ["" if line == task else line for line, task in zip(lines, evals.tasks, strict=True)]
 
 
 def _line(text: Any) -> str:

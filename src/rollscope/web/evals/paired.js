@@ -17,6 +17,9 @@ const KINDS = /** @type {const} */ ([
   ["failed", "k-failed", "failed"],
 ]);
 
+/** The same for scores that have no right and wrong. @type {Record<string, string>} */
+const UNGRADED = { learnt: "rose", lost: "fell", wrong_otherwise: "equal, with other answers", wrong_alike: "equal" };
+
 /** @param {{pair: PairShape, graded: boolean, steps: number[],
  *   pick: (before: number, after: number) => void, show: (kind: string) => void}} props */
 export function Paired({ pair, graded, steps, pick, show }) {
@@ -45,7 +48,7 @@ export function Paired({ pair, graded, steps, pick, show }) {
         ${h(Interval, { pair, graded })}
       </h1>
       <p class="ink2 n">${sentence(pair, graded)}${" "}${h(Equal, { pair, graded })}</p>
-      ${h(Flips, { pair, show })}
+      ${h(Flips, { pair, graded, show })}
     </section>
   `;
 }
@@ -103,9 +106,14 @@ function Interval({ pair, graded }) {
 }
 
 /** A bar of all tasks by kind, and its legend.
- * @param {{pair: PairShape, show: (kind: string) => void}} props */
-function Flips({ pair, show }) {
-  const parts = KINDS.map(([key, look, words]) => ({ key, look, words, n: pair.kinds[key]?.length ?? 0 }));
+ * @param {{pair: PairShape, graded: boolean, show: (kind: string) => void}} props */
+function Flips({ pair, graded, show }) {
+  const parts = KINDS.map(([key, look, words]) => ({
+    key,
+    look,
+    words: (graded ? "" : UNGRADED[key]) || words,
+    n: pair.kinds[key]?.length ?? 0,
+  }));
   return html`
     <div class="flips" aria-hidden="true">
       ${parts

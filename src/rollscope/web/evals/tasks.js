@@ -21,6 +21,14 @@ export const ORDERS = /** @type {[Order, string][]} */ ([
   ["failed", "Failed"],
 ]);
 
+/** The lists of scores that have no right and wrong. */
+const UNGRADED = /** @type {[Order, string][]} */ ([
+  ["changed", "Most changed"],
+  ["lost", "Fell"],
+  ["learnt", "Rose"],
+  ["failed", "Failed"],
+]);
+
 /** What training has seen of the set. @param {import("../wire/types.gen").OverlapShape | null} o */
 function seenWords(o) {
   if (!o?.prompts) return "";
@@ -35,7 +43,8 @@ function seenWords(o) {
  *   overlap: import("../wire/types.gen").OverlapShape | null}} props */
 export function Tasks({ m, pair, before, after, choose, scrolled, file, overlap }) {
   const seen = useMemo(() => new Set([...(overlap?.exact ?? []), ...(overlap?.near ?? [])]), [overlap]);
-  const order = /** @type {Order} */ (ORDERS.find(([o]) => o === view.value.sort)?.[0] ?? "changed");
+  const lists = m.graded ? ORDERS : UNGRADED;
+  const order = /** @type {Order} */ (lists.find(([o]) => o === view.value.sort)?.[0] ?? "changed");
   const [b, a] = [m.steps.indexOf(before), m.steps.indexOf(after)];
   const tagged = m.tags.some((tags) => tags.length);
   const { m: drawn, rows } = useMemo(() => {
@@ -83,7 +92,7 @@ export function Tasks({ m, pair, before, after, choose, scrolled, file, overlap 
   return html`
     <div class="eval-filters">
       <div class="seg" role="group" aria-label="Tasks">
-        ${ORDERS.map(
+        ${lists.map(
           ([key, words]) => html`
             <button type="button" aria-pressed=${String(key === order)} onClick=${() => go({ sort: key }, "replace")}>
               ${words}${
@@ -130,7 +139,8 @@ export function Tasks({ m, pair, before, after, choose, scrolled, file, overlap 
     }
     <footer class="eval-foot n">
       <span class="ink3">
-        ${plural(changed, "task")} of ${count(pair.n)} flipped between ${steps}${seenWords(overlap)}
+        ${plural(changed, "task")} of ${count(pair.n)} ${m.graded ? "flipped" : "rose or fell"} between
+        ${steps}${seenWords(overlap)}
       </span>
       <span class="ink3">
         cell = mean of a task's repeats ${" "}
