@@ -67,6 +67,8 @@ def test_did_checkpoint_300_lose_what_200_could_do_and_show_me_one(evals_site: s
     assert "Step 200" in left and "so 18." in left and "Step 300" in right and "so 21." in right
     assert "Question 7: <b>apples</b>" in tab.inner_text(".task-prompt"), "text of a run is only text"
     assert "open=task:0007" in tab.url
+    until(tab, "document.querySelector('.pass-curve') !== null")
+    assert "pass@1 went from 0.467 to 0.533 and pass@2 went from 0.467 to 0.533" in tab.inner_text(".pass-curve")
     until(tab, "document.querySelector('.read.trained-on a') !== null")
     tab.click(".read.trained-on a")
     until(tab, "location.pathname.endsWith('/rollouts') && location.search.includes('sample=train-0')")

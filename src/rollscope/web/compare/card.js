@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { nearest } from "../base/chart/points.js";
-import { number, worded } from "../base/text/format.js";
+import { number, value, worded } from "../base/text/format.js";
 import { fullTitle } from "../base/text/metric-names.js";
 import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
@@ -37,6 +37,7 @@ export function CompareCard({ name, unit, drawing, letters, named }) {
     cursor.value = drawing.lo + share * (drawing.hi - drawing.lo);
   };
   const gap = drawing.gap ? valueAt(drawing.x, drawing.gap.centre, cursor.value) : null;
+  const once = sharedUnit(ends, unit);
   const { before, leaf } = fullTitle(name);
   return html`
     <section class="card compare-card" data-metric=${name}>
@@ -55,10 +56,13 @@ export function CompareCard({ name, unit, drawing, letters, named }) {
         <span class="ends n">
           ${ends.slice(0, 4).map(
             (v, i) => html`
-              ${h(Letter, { letter: letters[i] ?? "", color: drawing.colors[i] ?? "" })}
-              <b>${v === null ? "–" : worded(v, unit)}</b>
+              <span class="end">
+                ${h(Letter, { letter: letters[i] ?? "", color: drawing.colors[i] ?? "" })}${" "}
+                <b>${v === null ? "–" : once === null ? worded(v, unit) : value(v, unit).text}</b>
+              </span>
             `,
           )}
+          <span class="ink3">${once}</span>
         </span>
       </header>
       <canvas
@@ -81,6 +85,13 @@ export function CompareCard({ name, unit, drawing, letters, named }) {
       }
     </section>
   `;
+}
+
+/** The unit that all values have, to be said once; null if they have several, such as s and min.
+ * @param {(number | null)[]} ends @param {string} unit */
+function sharedUnit(ends, unit) {
+  const units = new Set(ends.filter((v) => v !== null).map((v) => value(v, unit).unit));
+  return units.size === 1 ? [...units][0] : null;
 }
 
 /** The value at a place of x, or the last one. @param {ArrayLike<number>} X

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { pairOf } from "../../base/evals/task-rows.js";
 import { diff } from "../../base/samples/diff.js";
 import { count, number, plural } from "../../base/text/format.js";
+import { PassCurve } from "../../evals/pass-curve.js";
 import { shadeOf } from "../../evals/words.js";
 import { go, href, view } from "../../state.js";
 import { part } from "../../wire/api.js";
@@ -41,6 +42,7 @@ export function TaskDetails({ id, title }) {
     }
     ${h(Prompt, { repeats: task.repeats })} ${h(Seen, { id, set, path })} ${h(Strip, { task, steps, before, after })}
     <div class="two-answers">${h(Answers, { task, before, after, key: `${id} ${before} ${after}` })}</div>
+    ${h(PassCurve, { path, set, score, before, after })}
     ${h(OneStep, { task, steps, pair: [before, after], key: `${id} ${view.value.step}` })}
   `;
 }
