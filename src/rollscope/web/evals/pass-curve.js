@@ -1,4 +1,4 @@
-/** pass@k of a set at two steps: the chance that one of k answers is right. */
+/** The curve of pass@k of a set at two steps: the chance that one of k answers is right. */
 
 import { count, number } from "../base/text/format.js";
 import { html } from "../parts/html.js";

@@ -88,7 +88,7 @@ export function Tasks({ m, pair, before, after, choose, scrolled, file, overlap 
   const pickStep = (/** @type {number} */ s) =>
     s < after ? choose(s, after) : choose(before === s ? after : before, s);
   const changed = pair.kinds.learnt.length + pair.kinds.lost.length;
-  const steps = `step ${count(before)} and ${count(after)}`;
+  const moved = `${m.graded ? "flipped" : "rose or fell"} between step ${count(before)} and ${count(after)}`;
   return html`
     <div class="eval-filters">
       <div class="seg" role="group" aria-label="Tasks">
@@ -139,8 +139,7 @@ export function Tasks({ m, pair, before, after, choose, scrolled, file, overlap 
     }
     <footer class="eval-foot n">
       <span class="ink3">
-        ${plural(changed, "task")} of ${count(pair.n)} ${m.graded ? "flipped" : "rose or fell"} between
-        ${steps}${seenWords(overlap)}
+        ${plural(changed, "task")} of ${count(pair.n)} ${moved}${seenWords(overlap)}
       </span>
       <span class="ink3">
         cell = mean of a task's repeats ${" "}
