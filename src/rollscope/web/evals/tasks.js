@@ -138,9 +138,7 @@ export function Tasks({ m, pair, before, after, choose, scrolled, file, overlap 
           `
     }
     <footer class="eval-foot n">
-      <span class="ink3">
-        ${plural(changed, "task")} of ${count(pair.n)} ${moved}${seenWords(overlap)}
-      </span>
+      <span class="ink3">${plural(changed, "task")} of ${count(pair.n)} ${moved}${seenWords(overlap)}</span>
       <span class="ink3">
         cell = mean of a task's repeats ${" "}
         <span class="ramp">
