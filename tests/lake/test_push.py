@@ -16,6 +16,7 @@ from rollscope.lake import engine, ledger
 from rollscope.lake.check import check
 from rollscope.lake.place import Place
 from rollscope.lake.shipping.push import Pusher
+from rollscope.lake.tidy import tidy
 from tests.lake.life import Life, check_same, pushed
 
 
@@ -32,6 +33,16 @@ def test_rows_and_bytes_are_those_of_the_folder_after_every_push(tmp_path: Path,
     pushed(lake, life)
     check_same(lake, life)
     assert not check(lake).problems
+
+
+def test_a_long_life_with_resumes_and_tidies_loses_no_sample(tmp_path: Path, lake: Place) -> None:
+    life = Life(tmp_path / "runs", seed=1)
+    for round in range(20):
+        life.happen()
+        pushed(lake, life)
+        if round % 6 == 5:
+            tidy(lake, keep_seconds=0)
+    check_same(lake, life, ["samples", "evals"])
 
 
 def test_a_second_push_adds_nothing(lake: Place, life: Life) -> None:

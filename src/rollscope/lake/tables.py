@@ -104,7 +104,10 @@ def view(name: str) -> str:
             " ON r.run = x.run AND r.attempt > coalesce(x.attempt, -1) AND r.first <= x.step"
         )
     if name == "samples":
-        joins += " ANTI JOIN book.replaced p ON p.run = x.run AND p.id = x.id AND p.part > x.part"
+        joins += (
+            " ANTI JOIN (SELECT * FROM book.replaced ANTI JOIN book.dropped USING (run, part)) p"
+            " ON p.run = x.run AND p.id = x.id AND p.part > x.part"
+        )
     return f"SELECT {listed} FROM rows.{name} x{joins}{LAST.get(name, '')}"
 
 

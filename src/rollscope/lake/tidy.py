@@ -58,6 +58,14 @@ AND (later.ship > o.ship) WHERE o.kind <> 'gone'
 """
 
 
+# A part that covers no log may be dropped without another that has its samples: then those count
+# again that it replaced.
+_REPLACED = """
+SELECT * FROM lake.book.replaced ANTI JOIN lake.book.dropped USING (run, part)
+ANTI JOIN (FROM lake.book.parts WHERE stem = '') USING (run, part)
+"""
+
+
 def _files(connection: duckdb.DuckDBPyConnection) -> int:
     count: Any = connection.execute("SELECT sum(file_count) FROM ducklake_table_info('lake')").fetchall()[0][0]
     return int(count or 0)
@@ -69,7 +77,7 @@ def _remove_dead(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
     dead = "EXISTS (FROM lake.book.dropped d WHERE d.run = x.run AND d.part = x.part)"
     if table == "samples":
-        dead += " OR EXISTS (FROM lake.book.replaced p WHERE p.run = x.run AND p.id = x.id AND p.part > x.part)"
+        dead += f" OR EXISTS (FROM ({_REPLACED}) p WHERE p.run = x.run AND p.id = x.id AND p.part > x.part)"
     if table == "runs":
         dead = "EXISTS (FROM lake.rows.runs later WHERE later.run = x.run AND later.part > x.part)"
     with contextlib.suppress(duckdb.TransactionException):
