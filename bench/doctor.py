@@ -47,6 +47,9 @@ declares to need is there, and, in brackets, from the beginning of the fault. `â
 """
 
 
+SEEN = "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401 and 501 to 503 were seen."
+
+
 def main() -> None:
     args = _arguments()
     folder, python = Path(args.folder), os.environ.get("ROLLSCOPE_RIVALS", "")
@@ -116,7 +119,9 @@ def _seeds(patients: Sequence[Patient]) -> str:
     for patient in patients:
         found = re.search(r"-(\d+)(-[\d.]+-\d+-|$)", patient.id)
         known[patient.fault.split("/")[0]].add(found[1] if found else "?")
-    return "Seeds: " + "; ".join(f"{origin} {', '.join(sorted(seeds))}" for origin, seeds in known.items()) + "."
+    return (
+        "Seeds: " + "; ".join(f"{origin} {', '.join(sorted(seeds))}" for origin, seeds in known.items()) + f". {SEEN}"
+    )
 
 
 def _fault_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
