@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import rollscope as rs
 from rollscope.diagnose import diagnosis
 from rollscope.server import library as library_module
 from rollscope.server.app import application
+from rollscope.server.assets import Assets
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.run import Run
@@ -78,6 +80,16 @@ def test_closed_readers_leave_nothing_behind(run: rs.Run, tmp_path: Path, monkey
         counts.append(living())
     app.state.doctor.close()
     assert counts[1:] == counts[:1] * 3
+
+
+def test_addresses_that_do_not_exist_leave_nothing_behind() -> None:
+    assets = Assets()
+    known = weakref.ref(assets)
+    for i in range(200):
+        assets.page("r/x/" + "abcdefghij"[i % 10] * (i + 20))
+    assert len(assets._graphs) == 1
+    del assets
+    assert known() is None
 
 
 def test_a_reader_forgets_sets_that_were_merged(run: rs.Run, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -69,6 +68,7 @@ class Assets:
         for name, asset in self.files.items():
             digest.update(name.encode() + b"\0" + asset.data)
         self.digest = digest.hexdigest()[:16]
+        self._graphs: dict[str, tuple[str, ...]] = {}  # by entry
 
     def file(self, digest: str, name: str, if_none_match: str = "") -> Response:
         """One file. A page with another digest is older than this server and gets no new code."""
@@ -117,13 +117,14 @@ class Assets:
         headers = {"cache-control": "no-store", "content-security-policy": SIGN_IN_POLICY}
         return Response(text, media_type="text/html", headers=headers)
 
-    @cache  # noqa: B019  # one instance lives as long as the server
     def graph(self, entry: str) -> tuple[str, ...]:
         """Every module that an entry loads, in order of discovery, without later `import()`s."""
-        modules = [entry] if entry in self.files else []
-        for name in modules:  # grows while it is read
-            modules += [other for other in self._imports(name) if other not in modules and other in self.files]
-        return tuple(dict.fromkeys(modules))
+        if entry not in self._graphs and entry in self.files:
+            modules = [entry]
+            for name in modules:  # grows while it is read
+                modules += [other for other in self._imports(name) if other not in modules and other in self.files]
+            self._graphs[entry] = tuple(dict.fromkeys(modules))
+        return self._graphs.get(entry, ())
 
     def _imports(self, name: str) -> list[str]:
         source = self.files[name].data.decode()
