@@ -198,9 +198,8 @@ def test_a_run_that_ends_while_it_is_looked_at_says_what_it_was(tmp_path: Path, 
         tab.goto(served.url + "r/r/metrics")
         assert ink(tab, "reward/mean")["points"] == 5
         run.finish()
-        until(
-            tab, "/^finished, 5 steps in [0-9]/.test(document.querySelector('.bar .state.finished')?.innerText ?? '')"
-        )
+        state = "document.querySelector('.bar .state.finished')?.innerText ?? ''"
+        until(tab, f"/^finished, 5 steps .0 to 4. in [0-9]/.test({state})")
         until(tab, "document.querySelector('.rail .run.here .what').innerText === 'finished, 5 steps'")
         tab.close()
     finally:
