@@ -46,8 +46,8 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make what is not there yet; the tables in one transaction."""
     connection.execute("CREATE SCHEMA IF NOT EXISTS lake.rows")
     connection.execute("CREATE SCHEMA IF NOT EXISTS lake.book")
-    # Small inserts into `book` stay in the catalogue until they are tidied. Rows do not: DuckLake
-    # writes them there as decimal text, and reads some doubles back with another last bit.
+    # Small inserts into `book` stay in the catalogue until they are tidied. Rows do not: a double
+    # that was inlined came back with another last bit (1/11, DuckLake 1.5.5).
     connection.execute(f"CALL lake.set_option('data_inlining_row_limit', {INLINED}, schema => 'book')")
     connection.execute("CALL lake.set_option('data_inlining_row_limit', 0, schema => 'rows')")
     connection.execute("BEGIN")
