@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from rollscope.store.listing.allowed import Allowed
 
@@ -36,6 +36,13 @@ class Token:
         if EVERY in self.projects:
             return None
         return Allowed(frozenset(self.projects), frozenset(self.runs), frozenset(self.boards))
+
+    def json(self) -> dict[str, Any]:
+        """All that is known about it; a time that has not come is None."""
+        lists = {"projects": list(self.projects), "runs": list(self.runs), "boards": list(self.boards)}
+        times = {"made_ns": self.made_ns, "ends_ns": self.ends_ns}
+        later = {"used_ns": self.used_ns or None, "revoked_ns": self.revoked_ns or None}
+        return {"id": self.id, "name": self.name, **lists, "may": self.may, **times, **later}
 
     def can(self, needed: May) -> bool:
         return ROLES.index(self.may) >= ROLES.index(needed)

@@ -18,7 +18,6 @@ import argparse
 import os
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from rollscope.access import tokens
 from rollscope.access.book import ROLES, Event, Token
@@ -55,7 +54,7 @@ def _create(args: argparse.Namespace) -> int:
     tokens.checked(args.name, args.project, args.may, args.days, ())
     token, text = tokens.make(SqliteBook(args.dir), args.name, args.project, args.may, args.days, by=author())
     if args.json:
-        print_json({**_shape(token), "token": text})
+        print_json({**token.json(), "token": text})
         return 0
     say(f"{token.name} may {token.may} {tokens.covers(token)} until {tokens.day(token.ends_ns)}.")
     say("The token is shown this once:")
@@ -66,7 +65,7 @@ def _create(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     found = SqliteBook(args.dir).tokens() if exists(args.dir) else []
     if args.json:
-        print_json([_shape(token) for token in found])
+        print_json([token.json() for token in found])
         return 0
     if not found:
         say("There is no token yet. To make one: rollscope token create NAME --project P")
@@ -88,7 +87,7 @@ def _revoke(args: argparse.Namespace) -> int:
         raise NotFound("there is no token to revoke. To make one: rollscope token create NAME --project P")
     gone = tokens.revoke(SqliteBook(args.dir), args.name, author())
     if args.json:
-        print_json([_shape(token) for token in gone])
+        print_json([token.json() for token in gone])
     else:
         say(f"Revoked {', '.join(f'{token.id} of {token.name}' for token in gone)}.")
     return 0
@@ -113,18 +112,3 @@ def _print(rows: Iterable[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _shape(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "projects": list(token.projects),
-        "runs": list(token.runs),
-        "boards": list(token.boards),
-        "may": token.may,
-        "made_ns": token.made_ns,
-        "ends_ns": token.ends_ns,
-        "used_ns": token.used_ns or None,
-        "revoked_ns": token.revoked_ns or None,
-    }

@@ -243,7 +243,7 @@ class SessionShape(TypedDict):
 
 
 class TokenShape(TypedDict):
-    """A token without its text; a time of 0 is none."""
+    """A token without its text; a time that has not come is null."""
 
     id: str
     name: str
@@ -253,8 +253,8 @@ class TokenShape(TypedDict):
     may: str
     made_ns: float
     ends_ns: float
-    used_ns: float
-    revoked_ns: float
+    used_ns: float | None
+    revoked_ns: float | None
 
 
 class TokenList(TypedDict):

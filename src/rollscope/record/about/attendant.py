@@ -1,18 +1,16 @@
 """`rs.init(doctor=...)`: a doctor in a process of its own tells people and asks for a stop.
 
-It outlives this process: it reads how the run ended, tells that too, and ends by itself. What it
-says while this process lives is said here.
+It outlives this process: it reads how the run ended, tells that too, and ends by itself.
 """
 
 from __future__ import annotations
 
-import subprocess
-import threading
 from pathlib import Path
 
 from rollscope.record.loss import Losses
 from rollscope.record.settings import DoctorSettings
-from rollscope.record.spawn import spawn
+
+from . import helper
 
 VARIABLE = "ROLLSCOPE_NOTIFY_"
 
@@ -24,13 +22,4 @@ def attend(folder: Path, doctor: DoctorSettings, losses: Losses) -> None:
     words = [word for text in named for word in ("--notify", text)]
     words += [word for rule in doctor.stop for word in ("--stop", rule)]
     follow = ("doctor", folder.name, "--dir", str(folder.parent), "--follow", "--json", *words)
-    process = spawn("rollscope", *follow, stderr=subprocess.PIPE, environment=secret)
-    threading.Thread(target=_listen, args=(process, losses), name="rollscope-attendant", daemon=True).start()
-
-
-def _listen(process: subprocess.Popen[str], losses: Losses) -> None:
-    assert process.stderr is not None
-    with process.stderr as lines:
-        for line in lines:
-            losses.say(f"the doctor says: {line.strip()[:300]}")
-    process.wait()
+    helper.start(follow, "the doctor says", losses, secret)

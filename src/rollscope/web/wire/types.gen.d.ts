@@ -800,7 +800,7 @@ export interface TokenList {
   tokens: TokenShape[];
 }
 
-/** A token without its text; a time of 0 is none. */
+/** A token without its text; a time that has not come is null. */
 export interface TokenShape {
   id: string;
   name: string;
@@ -810,8 +810,8 @@ export interface TokenShape {
   may: string;
   made_ns: number;
   ends_ns: number;
-  used_ns: number;
-  revoked_ns: number;
+  used_ns: number | null;
+  revoked_ns: number | null;
 }
 
 /** What one target was told about one finding, and whether it got it. */

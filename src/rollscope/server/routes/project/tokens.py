@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -83,15 +83,4 @@ def _is_below(request: Request, token: Token) -> bool:
 
 
 def _shape(token: Token) -> TokenShape:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "projects": list(token.projects),
-        "runs": list(token.runs),
-        "boards": list(token.boards),
-        "may": token.may,
-        "made_ns": float(token.made_ns),
-        "ends_ns": float(token.ends_ns),
-        "used_ns": float(token.used_ns),
-        "revoked_ns": float(token.revoked_ns),
-    }
+    return cast(TokenShape, token.json())
