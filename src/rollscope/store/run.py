@@ -188,7 +188,7 @@ class Run(TableReader):
         arguments.words("the name of a metric", [pattern])
         return self._naming(pattern, dialect).find_all(pattern, dialect)
 
-    def _naming(self, name: str = "", dialect: str | None = None) -> RunNaming:
+    def _naming(self, name: str | None = None, dialect: str | None = None) -> RunNaming:
         stored = self.folder.locations().keys()
         if dialect is None and name in stored:  # it means itself: no need to read samples for other names
             return self.remember("naming of stored", lambda: self.naming.of(stored, self.facts))
