@@ -41,6 +41,7 @@ def long(folder: Path) -> np.ndarray[Any, Any]:
     with rs.init(project="p", name="long", id="long", dir=folder, host=False) as run:
         for step in range(STEPS):
             run.log({"reward/mean": float(values[step])}, step=step)
+            run.commit(step, tokens=10 * (step + 1))
         for step in (0, 5000):
             run.log({"eval/set/acc/mean@1": 0.5}, step=step)
     return values
@@ -161,7 +162,7 @@ def test_on_another_axis_every_run_is_read_at_its_own_step_and_a_slow_step_is_no
 
 
 def test_on_another_axis_the_mean_of_another_run_names_its_steps(world: Any, tab: Any) -> None:
-    tab.goto(world[0] + "r/slow/metrics?x=relative&runs=long")
+    tab.goto(world[0] + "r/slow/metrics?x=tokens&runs=long")
     tab.wait_for_selector(f'{REWARD} .plot[data-ink*="series=2"]')
     tab.hover(f"{REWARD} .u-over")
     until(tab, f"/mean of [\\d,]+ to [\\d,]+/.test(document.querySelector('{REWARD} .tip').textContent)")
