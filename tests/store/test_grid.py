@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import rollscope as rs
@@ -45,7 +46,7 @@ def test_a_narrow_window_of_a_long_run_has_each_point(long_run, clock):
     grid = long_run.buckets(["a", "b"], lo, hi, 10, clock)
     inside = (x >= lo) & (x <= hi)
     assert grid["count"].sum(1).tolist() == [inside.sum()] * 2
-    assert (grid["min"][0].min(), grid["max"][0].max()) == (
+    assert (np.nanmin(grid["min"][0]), np.nanmax(grid["max"][0])) == (  # by time, a bucket may be empty
         series["value"][inside].min(),
         series["value"][inside].max(),
     )
