@@ -73,19 +73,19 @@ class CannotRead(RollscopeError):
 
 
 class NotSignedIn(RollscopeError):
-    """The server asks who it is, and got no token, or none that holds."""
+    """The request has no token, or its token is wrong, revoked or past its end."""
 
     status = 401
 
 
 class NotAllowed(RollscopeError):
-    """Who signed in may look at this, and not do it."""
+    """The token allows reading this, but not changing it."""
 
     status = 403
 
 
 class TooOften(RollscopeError):
-    """Someone asks more often than the server answers one asker."""
+    """One client sends more requests than the server allows it."""
 
     status = 429
 

@@ -205,7 +205,7 @@ def test_what_is_sent_again_adds_nothing_also_after_a_restart(tmp_path: Path) ->
     first.close()
     second = Receiver(tmp_path)
     send(second, batch), send(second, log, "logs")
-    send(second, traces(span(2), span(3), rl__run__id="r"))  # a collector that packs what it sends again anew
+    send(second, traces(span(2), span(3), rl__run__id="r"))  # sent again in another batch
     second.close()
     run = rs.open(tmp_path).run("r")
     assert sorted(run.sql("SELECT id FROM spans")["id"].tolist()) == [1, 2, 3]

@@ -16,7 +16,7 @@ from rollscope.store.tables import tables
 from rollscope.views import nullable
 
 from .sample_export import turns
-from .scans import scans_of_sample
+from .scans import scans_of_samples
 
 TEXTS = ("prompt", "completion", "answer")
 FIRST_CHARACTERS = 64_000  # of a text that come with the sample
@@ -39,7 +39,7 @@ def sample_details(run: Run, ids: list[str]) -> list[Row]:
         samples[id] = {name: values[i] for name, values in columns.items()}
         samples[id]["whole"] = {name: lengths[name][i] for name in TEXTS}
     turns_of = turns(run, samples.values())
-    said = {id: scans_of_sample(run, id, nullable.integer(samples[id]["step"])) for id in samples}
+    said = scans_of_samples(run, {id: nullable.integer(row["step"]) for id, row in samples.items()})
     return [{**_json(samples[id], turns_of.get(id, [])), "scans": said[id]} for id in ids if id in samples]
 
 
@@ -48,7 +48,7 @@ def sample_detail(run: Run, id: str) -> Row:
     sample, columns = run.sample(id), run.turns(id)
     count = len(next(iter(columns.values()))) if columns else 0
     rows = [{name: nullable.cell(values[i]) for name, values in columns.items()} for i in range(count)]
-    said = scans_of_sample(run, id, nullable.integer(sample["step"]))
+    said = scans_of_samples(run, {id: nullable.integer(sample["step"])})[id]
     return {**{name: nullable.cell(value) for name, value in sample.items()}, "turn_rows": rows, "scans": said}
 
 

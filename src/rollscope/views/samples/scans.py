@@ -6,7 +6,7 @@ The newest row of a sample and a name counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,14 +51,17 @@ def _by_sample(run: Run) -> dict[str, dict[str, float]]:
     return said
 
 
-def scans_of_sample(run: Run, id: str, step: int | None) -> dict[str, float | str]:
-    """What scanners said of one sample: numbers and words, by scanner."""
-    if step is None or not run.has("scans"):
-        return {}
-    rows = _newest(arrow.numpy(run.rows_of_steps("scans", [step]), tables.types("scans")))
-    own = {str(rows["name"][i]): i for i in np.flatnonzero(rows["sample"] == id)}
-    said = {name: rows["label"][i] if rows["label"][i] is not None else rows["value"][i] for name, i in own.items()}
-    return {name: value for name, value in said.items() if isinstance(value, str) or not np.isnan(value)}
+def scans_of_samples(run: Run, steps: Mapping[str, int | None]) -> dict[str, dict[str, float | str]]:
+    """Sample -> scanner -> the number or word it gave. `steps` has the samples with their steps."""
+    said: dict[str, dict[str, float | str]] = {id: {} for id in steps}
+    known = sorted({step for step in steps.values() if step is not None})
+    if not known or not run.has("scans"):
+        return said
+    rows = _newest(arrow.numpy(run.rows_of_steps("scans", known), tables.types("scans")))
+    for sample, name, value, label in zip(rows["sample"], rows["name"], rows["value"], rows["label"], strict=True):
+        if sample in said and (label is not None or not np.isnan(value)):
+            said[sample][str(name)] = value if label is None else label
+    return said
 
 
 def newest_scans(run: Run) -> Rows:

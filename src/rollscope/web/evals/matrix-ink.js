@@ -240,7 +240,7 @@ function text(ink, font, color, raw, x, y, most) {
   return known[1];
 }
 
-/** Other fonts have come: texts are measured anew. */
+/** Forget the widths of texts: call it when a font has loaded. */
 export const forget = () => fitted.clear();
 
 /** @param {CanvasRenderingContext2D} ink @param {string} line @param {number} most

@@ -113,14 +113,14 @@ function watched(host, setBox, ink) {
     setBox({ width: view.clientWidth, height: view.clientHeight, name });
   });
   if (host.current) watch.observe(host.current);
-  const anew = () => {
+  const remeasure = () => {
     forget();
     ink.current();
   };
-  document.fonts.addEventListener("loadingdone", anew);
+  document.fonts.addEventListener("loadingdone", remeasure);
   return () => {
     watch.disconnect();
-    document.fonts.removeEventListener("loadingdone", anew);
+    document.fonts.removeEventListener("loadingdone", remeasure);
   };
 }
 
