@@ -130,7 +130,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "sign_in": {"listing", "errors", "library", "watcher"},
         "routes": {
             *("questions", "listing", "sign_in"),
-            *("deps", "doctor", "library", "packed", "recent", "reply", "shapes", "watcher"),
+            *("deps", "doctor", "library", "packed", "reply", "shapes", "watcher"),
         },
     },
     "sources": {"files": set(), "sandbox": set(), "intake": {"files", "sandbox"}},

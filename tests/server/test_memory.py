@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from fastapi.testclient import TestClient
@@ -18,6 +20,8 @@ from rollscope.diagnose import diagnosis
 from rollscope.server import library as library_module
 from rollscope.server.app import application
 from rollscope.server.assets import Assets
+from rollscope.server.routes.metrics import series as series_route
+from rollscope.server.routes.project import curves as curves_route
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.run import Run
@@ -80,6 +84,29 @@ def test_closed_readers_leave_nothing_behind(run: rs.Run, tmp_path: Path, monkey
         counts.append(living())
     app.state.doctor.close()
     assert counts[1:] == counts[:1] * 3
+
+
+@pytest.mark.parametrize(
+    ("route", "path", "runs"),
+    [
+        (series_route, "/api/series", ("runs", ["r"])),
+        (curves_route, "/api/compare/charts", ("groups", [["r"]])),
+    ],
+    ids=["series", "curves"],
+)
+def test_of_a_run_that_grows_only_the_newest_answers_are_kept(
+    route: ModuleType, path: str, runs: tuple[str, list[object]], run: rs.Run, tmp_path: Path
+) -> None:
+    client = TestClient(application(str(tmp_path)), base_url="http://127.0.0.1")
+    before, kept = route.RECENT.bytes, []
+    for round in range(4):
+        grow(run, round)
+        time.sleep(library_module.FRESH_SECONDS)  # until then a page is shown the look before
+        for points in (10, 20):
+            asked = {runs[0]: runs[1], "names": ["m/1", "m/2"], "points": points}
+            assert client.post(path, json=asked).status_code == 200
+        kept.append(route.RECENT.bytes - before)
+    assert 0 < kept[-1] < 9 * kept[0]  # two answers of four times the steps; all eight would be 15 times as much
 
 
 def test_addresses_that_do_not_exist_leave_nothing_behind() -> None:

@@ -114,8 +114,10 @@ def _read(library: Library, id: str, ask: Ask, grid: Grid, gone: Stopped) -> Run
     beside = len(ask.runs) > 1 or ask.grid is not None
     with library.reading(id) as run:
         reader = run.companion("reader of series", object)  # two readers never count the same version
-        key = (reader, run.version, id, tuple(ask.names), beside, ask.x, grid, ask.start, ask.env)
-        return RECENT.get(key, lambda: _series(run, id, ask, grid, beside, gone))
+        state = (reader, run.version)
+        key = (tuple(ask.names), beside, ask.x, grid, ask.start, ask.env)
+        owner = (library.path, library.allowed, id)
+        return RECENT.get(owner, state, key, lambda: _series(run, id, ask, grid, beside, gone))
 
 
 def _series(run: Run, id: str, ask: Ask, grid: Grid, beside: bool, gone: Stopped) -> RunSeries | None:
@@ -163,4 +165,4 @@ def _stacked(parts: list[RunSeries], name: str, dtype: str) -> Any:
 
 
 # Of a run without new rows, what was sent last; a screen of 20 runs takes 2 MB.
-RECENT: Recent[RunSeries] = Recent(lambda series: series.nbytes, 32 << 20)
+RECENT: Recent[RunSeries | None] = Recent(lambda series: series.nbytes if series else 0, 32 << 20)

@@ -14,15 +14,15 @@ from rollscope.errors import BadInput
 from rollscope.server.deps import Lib
 from rollscope.server.library import Library
 from rollscope.server.packed import MEDIA_TYPE, reply
-from rollscope.server.recent import Recent
 from rollscope.views.charts.clock import Clock
 from rollscope.views.charts.grid import Grid, grid_over, range_of_run
+from rollscope.views.charts.recent import Recent
 from rollscope.views.compare.curves import POINTS, Curve, Floats, counting, curve, gap, noise_of_seeds, values_of
 from rollscope.views.compare.gpu_hours import gpus_of, in_hours, in_seconds
 
 router = APIRouter(tags=["compare"])
 READERS = ThreadPoolExecutor(4, "rollscope-compare")
-RECENT = Recent(32 << 20)
+RECENT: Recent[Floats] = Recent(lambda values: values.nbytes, 32 << 20)
 Axis = Clock | Literal["gpu"]  # GPU-hours: a run's GPUs times the hours since its start
 
 
@@ -70,8 +70,8 @@ def _clock(axis: Axis) -> Clock:
 
 def _range(library: Library, id: str, axis: Axis) -> tuple[tuple[float, float] | None, int]:
     """The range of a run on the axis, None where it has no readings of it, and its last step."""
-    key = (library.path, library.allowed, id, library.fingerprint(id), axis)
-    low, high, last = RECENT.get(key, lambda: _read_range(library, id, axis))
+    run = (library.path, library.allowed, id)
+    low, high, last = RECENT.get(run, library.fingerprint(id), axis, lambda: _read_range(library, id, axis))
     return (None if np.isnan(low) else (float(low), float(high))), int(last)
 
 
@@ -86,8 +86,8 @@ def _read_range(library: Library, id: str, axis: Axis) -> Floats:
 
 def _values(library: Library, id: str, ask: Ask, grid: Grid) -> Floats:
     """Names by points. Kept until a file of the run changes: readers are fewer than runs may be."""
-    key = (library.path, library.allowed, id, library.fingerprint(id), ask.x, grid, tuple(ask.names))
-    return RECENT.get(key, lambda: _read_values(library, id, ask, grid))
+    run, key = (library.path, library.allowed, id), (ask.x, grid, tuple(ask.names))
+    return RECENT.get(run, library.fingerprint(id), key, lambda: _read_values(library, id, ask, grid))
 
 
 def _read_values(library: Library, id: str, ask: Ask, grid: Grid) -> Floats:
