@@ -34,7 +34,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "swanlab": {"sources"},
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
     "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible"},
-    "lake": {"catalog", "store", "views", "errors"},
+    "lake": {"access", "catalog", "store", "views", "errors"},
     "diagnose": {"catalog", "statistics", "store", "trust", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
     "scan": {"store", "views", "errors", "isolated"},

@@ -1,10 +1,13 @@
 """What is kept about access: tokens, sessions that were ended, and what happened.
 
-`Book` is what a place to keep it must offer. A file beside the runs is one such place.
+`Book` is what a place to keep it must offer. A file beside the runs is one such
+place, the catalogue of a lake another.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -13,6 +16,7 @@ from rollscope.store.listing.allowed import Allowed
 May = Literal["read", "record", "admin"]
 ROLES: tuple[May, ...] = ("read", "record", "admin")  # each may do what those before it may
 EVERY = "*"  # in place of a project: all of them
+COLUMNS = "id, name, projects, runs, boards, may, made_ns, ends_ns, used_ns, revoked_ns"  # of a book's tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,13 @@ class Token:
         if self.revoked_ns:
             return "revoked"
         return "good" if now_ns < self.ends_ns else "ended"
+
+
+def token_of(row: Sequence[Any]) -> Token:
+    """A token of its COLUMNS, where lists are kept as JSON."""
+    id, name, *lists, may, made_ns, ends_ns, used_ns, revoked_ns = row
+    projects, runs, boards = (tuple(json.loads(text)) for text in lists)
+    return Token(id, name, projects, runs, boards, may, made_ns, ends_ns, used_ns, revoked_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,11 @@ from typing import Any
 from rollscope.errors import CannotRead, CannotWrite
 from rollscope.store.listing.entries import HOME, is_run
 
-from .book import Event, Token
+from .book import COLUMNS, Event, Token, token_of
 
 FOLDER, NAME = "access", "book.db"
 VERSION = 1
 WAIT_SECONDS = 10.0  # for another process that writes
-COLUMNS = "id, name, projects, runs, boards, may, made_ns, ends_ns, used_ns, revoked_ns"
 SCHEMA = """
 create table tokens (
     id text primary key, digest text not null, name text not null, projects text not null, runs text not null,
@@ -109,10 +108,10 @@ class SqliteBook:
 
     def token(self, id: str) -> tuple[Token, str] | None:
         found = self._read(f"select {COLUMNS}, digest from tokens where id = ?", (id,))
-        return (_token(found[0][:-1]), found[0][-1]) if found else None
+        return (token_of(found[0][:-1]), found[0][-1]) if found else None
 
     def tokens(self) -> list[Token]:
-        return [_token(row) for row in self._read(f"select {COLUMNS} from tokens order by made_ns desc, id")]
+        return [token_of(row) for row in self._read(f"select {COLUMNS} from tokens order by made_ns desc, id")]
 
     def revoke(self, id: str, now_ns: int) -> None:
         with self._writing() as database:
@@ -171,12 +170,6 @@ def _make(path: str) -> None:
 def _statements() -> list[str]:
     """The statements of the schema; a trigger has a `;` of its own."""
     return [f"create {part.strip()}" for part in SCHEMA.split("create ") if part.strip()]
-
-
-def _token(row: tuple[Any, ...]) -> Token:
-    id, name, *lists, may, made_ns, ends_ns, used_ns, revoked_ns = row
-    projects, runs, boards = (tuple(json.loads(text)) for text in lists)
-    return Token(id, name, projects, runs, boards, may, made_ns, ends_ns, used_ns, revoked_ns)
 
 
 def _fields(event: Event) -> tuple[int, str, str, str]:

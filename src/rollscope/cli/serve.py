@@ -2,7 +2,7 @@
 
 Example:
     rollscope serve runs --port 7700 --no-browser
-    rollscope serve --lake ./lake
+    rollscope serve --lake ./lake --sign-in
     rollscope serve runs --host 0.0.0.0 --host-name me.example.org --certificate c.pem --key k.pem
 """
 
@@ -18,11 +18,12 @@ import threading
 import time
 import webbrowser
 
-from rollscope.access.sqlite_book import SqliteBook, exists
+from rollscope.access.book import Book
 from rollscope.errors import BadInput
 from rollscope.lake import place
 from rollscope.server import memory
 
+from ._book import book, exists
 from ._terminal import print_json, say
 
 PORT = 7700
@@ -81,14 +82,14 @@ def run(args: argparse.Namespace) -> int:
     lake = args.lake or (args.folder or args.dir if place.is_lake(args.folder or args.dir) else "")
     own = "runs" if lake and not args.lake else args.folder or args.dir  # where what programs send is recorded
     _check_certificate(args.certificate, args.key)
-    book = _book(args, own)
-    if book is None:
+    tokens = _book(args, lake or own)
+    if tokens is None:
         _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path, "https" if args.certificate else "http")
     folder = _of_lake(lake) if lake else own
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
-    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, book)
+    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, tokens)
     server = Server(app, args.certificate, args.key)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
@@ -111,13 +112,13 @@ def _of_lake(lake: str) -> str:
     return mirroring.folder
 
 
-def _book(args: argparse.Namespace, folder: str) -> SqliteBook | None:
+def _book(args: argparse.Namespace, folder: str) -> Book | None:
     """The tokens, if everyone is to sign in: by --sign-in, or open to the network with tokens."""
     is_open = not _is_loopback(args.host)
     if not args.sign_in and (args.insecure or not is_open or not exists(folder)):
         return None
-    book = SqliteBook(folder) if exists(folder) else None
-    if book is None or not any(token.state(time.time_ns()) == "good" for token in book.tokens()):
+    known = book(folder) if exists(folder) else None
+    if known is None or not any(token.state(time.time_ns()) == "good" for token in known.tokens()):
         raise BadInput(
             "nobody could sign in: there is no token that holds. Make one:"
             f" rollscope token create NAME --project P --may admin --dir {folder}"
@@ -129,7 +130,7 @@ def _book(args: argparse.Namespace, folder: str) -> SqliteBook | None:
             file=sys.stderr,
             flush=True,
         )
-    return book
+    return known
 
 
 def _check_certificate(certificate: str | None, key: str | None) -> None:

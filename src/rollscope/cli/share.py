@@ -17,12 +17,12 @@ from urllib.parse import quote
 
 import rollscope
 from rollscope.access import tokens
-from rollscope.access.sqlite_book import SqliteBook
 from rollscope.errors import NotFound, nearest
 from rollscope.store.notes import author
 from rollscope.store.store import Store
 
 from ._arguments import count
+from ._book import book
 from ._terminal import print_json, say
 
 DAYS = 7
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     store = rollscope.open(args.dir)
     id, boards = store.run(args.target).id, _boards(store, args.board)
     name = f"link to {id}"[: tokens.LONGEST_NAME]
-    token, text = tokens.make(SqliteBook(args.dir), name, (), "read", args.days, (id,), boards, author())
+    token, text = tokens.make(book(args.dir), name, (), "read", args.days, (id,), boards, author())
     page = f"r/{quote(id, safe='')}"
     page += f"/metrics?board={quote(args.board, safe='')}" if boards else ""
     link = f"{args.url.rstrip('/')}/sign-in#to={quote(page, safe='')}&token={text}"

@@ -10,6 +10,9 @@ rollscope token create ops --project '*' --may admin --days 30
 rollscope token ls
 rollscope token revoke alice
 rollscope token audit
+rollscope token create trainer --project countdown --may record --lake ./lake
+
+With `--lake` the tokens are in the lake, and hold at every server over it.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ from collections.abc import Iterable
 
 from rollscope.access import tokens
 from rollscope.access.book import ROLES, Event, Token
-from rollscope.access.sqlite_book import SqliteBook, exists
 from rollscope.errors import BadInput, NotFound
+from rollscope.lake import place
 from rollscope.store.notes import author
 
 from ._arguments import count
+from ._book import book, exists
 from ._terminal import in_line, print_json, say
 
 DAYS = 90
@@ -38,11 +42,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", action="append", default=[], metavar="P", help="a project; again for more; '*': every project"
     )
+    parser.add_argument("--lake", default="", metavar="LAKE", help="the tokens of this lake, not those of --dir")
     parser.add_argument("--may", choices=ROLES, default="read", help="what the token allows (default read)")
     parser.add_argument("--days", type=count, default=DAYS, metavar="N", help=f"days until it ends (default {DAYS})")
 
 
 def run(args: argparse.Namespace) -> int:
+    args.dir = place.read(args.lake).folder if args.lake else args.dir
     if not os.path.isdir(args.dir):
         raise NotFound(f"no folder {args.dir!r}: tokens are kept beside the runs. Name the folder with --dir.")
     if args.action in ("create", "revoke") and not args.name:
@@ -52,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _create(args: argparse.Namespace) -> int:
     tokens.checked(args.name, args.project, args.may, args.days, ())
-    token, text = tokens.make(SqliteBook(args.dir), args.name, args.project, args.may, args.days, by=author())
+    token, text = tokens.make(book(args.dir), args.name, args.project, args.may, args.days, by=author())
     if args.json:
         print_json({**token.json(), "token": text})
         return 0
@@ -63,7 +69,7 @@ def _create(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = SqliteBook(args.dir).tokens() if exists(args.dir) else []
+    found = book(args.dir).tokens() if exists(args.dir) else []
     if args.json:
         print_json([token.json() for token in found])
         return 0
@@ -85,7 +91,7 @@ def _row(token: Token) -> tuple[str, ...]:
 def _revoke(args: argparse.Namespace) -> int:
     if not exists(args.dir):
         raise NotFound("there is no token to revoke. To make one: rollscope token create NAME --project P")
-    gone = tokens.revoke(SqliteBook(args.dir), args.name, author())
+    gone = tokens.revoke(book(args.dir), args.name, author())
     if args.json:
         print_json([token.json() for token in gone])
     else:
@@ -94,7 +100,7 @@ def _revoke(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace) -> int:
-    events = SqliteBook(args.dir).events(MOST_EVENTS) if exists(args.dir) else []
+    events = book(args.dir).events(MOST_EVENTS) if exists(args.dir) else []
     if args.json:
         print_json([{"time_ns": e.time_ns, "who": e.who, "what": e.what, "about": e.about} for e in events])
     else:

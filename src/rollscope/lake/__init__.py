@@ -15,6 +15,7 @@ training process imports this room: shipping is a process of its own.
     mirror     a run's files in the local cache
     reading    the runs of a lake, as the store shows the runs of a folder
     mirroring  keep the cache equal to the lake, for a server
+    serving/   the tokens of a server over a lake
     check      compare every object with its checksum
     tidy       merge small files, remove what no run needs
     deletion   delete a run for good
