@@ -12,6 +12,7 @@ import rollscope as rs
 from rollscope.errors import BadInput
 from rollscope.record.launch import is_of_this_launch
 from rollscope.store.log import process
+from rollscope.store.seal import logs
 
 
 def facts(run):
@@ -57,6 +58,50 @@ def test_a_resumed_run_is_another_attempt_and_keeps_the_first(init, recorded):
         (1, tuple(range(10))),
         (2, (6,)),
     }
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["in a log", "sealed"])
+@pytest.mark.parametrize("resume", [True, "allow", "must"])
+def test_a_run_goes_on_after_its_last_step(init, sealed, resume):
+    first = init(id="r")
+    for step in (3, 9, 7):
+        first.log({"a": 1.0}, step=step)
+    first.log({"b": 1.0}, step=500, clock="explore_step")
+    first.finish()
+    if sealed:
+        logs.seal(str(first.folder))
+        assert not list(first.folder.glob("*.log"))
+    second = init(id="r", resume=resume)
+    assert second.step == 10
+    second.log({"a": 2.0})
+    second.finish()
+    assert facts(second)["attempts"][-1]["resumed_from"] is None, "a step that is logged again replaces its first value"
+    assert rs.open(first.folder.parent).run("r").series("a")["step"].tolist() == [3, 7, 9, 10]
+    third = init(id="r", resume=4)
+    third.log({"a": 3.0}, step=5)
+    third.finish()
+    assert init(id="r", resume=resume).step == 6, "what was abandoned does not count"
+
+
+@pytest.mark.parametrize("written", [b"", b"x" * 9000, b'{"a": 1}'], ids=["empty", "noise", "JSON"])
+def test_a_run_whose_files_do_not_tell_their_steps_is_resumed(init, written):
+    first = init(id="r")
+    first.finish()
+    for path in [*first.folder.glob("*.log"), first.folder / "0123456789abcdef.0001.log"]:
+        path.write_bytes(written)
+    (first.folder / "odd.sealed").mkdir()
+    (first.folder / "odd.sealed" / "manifest.json").write_bytes(written)
+    assert init(id="r", resume=True).step == 0
+
+
+def test_the_last_step_is_found_behind_many_texts(init):
+    first = init(id="r")
+    first.log({"a": 1.0}, step=41)
+    first.flush(60)
+    for i in range(6):
+        first.log_samples([{"id": str(i), "completion": "x" * 1_000_000}], step=42)
+    first.finish()
+    assert init(id="r", resume=True).step == 42
 
 
 def test_a_finished_run_started_again_with_its_id_is_another_attempt(init):

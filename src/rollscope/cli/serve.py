@@ -27,6 +27,7 @@ from ._book import book, exists
 from ._terminal import print_json, say
 
 PORT = 7700
+BACKLOG = 2048  # connections that may wait, as uvicorn has it
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -184,12 +185,13 @@ def _url(host: str, port: int, root_path: str, scheme: str) -> str:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bind a socket, or raise a sentence that says why it failed."""
+    """Open a socket that takes connections, or raise a sentence that says why it failed."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(BACKLOG)  # who reads the address may connect at once, and is answered as soon as there is one
     except (OSError, OverflowError) as error:
         listener.close()
         raise BadInput(

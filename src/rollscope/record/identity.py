@@ -52,12 +52,14 @@ class Attempt:
     resumed_from: int | None = None  # the last step of earlier attempts that still counts
     parent: str | None = None
     parent_step: int | None = None
+    last_step: int | None = None  # that earlier attempts recorded, if the request named no step
     notice: str = ""  # why this is not the run that was asked for
 
     @property
     def first_step(self) -> int:
-        before = self.resumed_from if self.resumed_from is not None else self.parent_step
-        return before + 1 if before is not None else 0
+        """The step after the last one that counts: where the caller goes on."""
+        said = (self.resumed_from, self.parent_step, self.last_step)
+        return next((step + 1 for step in said if step is not None), 0)
 
 
 def resolve(request: RunRequest) -> Attempt:
@@ -70,7 +72,8 @@ def resolve(request: RunRequest) -> Attempt:
         raise BadInput(f"run id {request.id!r} is not a folder name. Use letters, digits, '-', '_' and '.'.")
     shard_0_decides = request.id is None or request.resumes
     if request.shard > 0 and shard_0_decides and (note := wait_for_note(request)) is not None:
-        return Attempt(note["id"], request.root / note["id"], note["attempt"], note["resumed_from"])
+        last = note["last_step"]
+        return Attempt(note["id"], request.root / note["id"], note["attempt"], note["resumed_from"], last_step=last)
     attempt = _decide(request)
     if request.shard == 0 and request.shards > 1 and shard_0_decides:
         leave_note(request, attempt)
@@ -96,7 +99,17 @@ def _decide(request: RunRequest) -> Attempt:
     if not request.resumes and (request.shard > 0 or _is_alive(folder, facts) or _is_sibling(request, facts)):
         return Attempt(id, folder, number)
     step = request.resume if isinstance(request.resume, int) and not isinstance(request.resume, bool) else None
-    return Attempt(id, folder, number + 1, step)
+    last = _last_step(folder, facts) if request.resumes and step is None else None
+    return Attempt(id, folder, number + 1, step, last_step=last)
+
+
+def _last_step(folder: Path, facts: dict[str, Any]) -> int | None:
+    """The last step of the run; None where its files do not tell: that must not stop a training."""
+    with contextlib.suppress(Exception):
+        from .last_step import last_step
+
+        return last_step(folder, facts)
+    return None
 
 
 def _is_of_another_job(folder: Path, facts: dict[str, Any]) -> bool:

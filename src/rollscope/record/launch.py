@@ -88,7 +88,8 @@ def _hashed(words: Sequence[str]) -> str:
 
 def leave_note(request: RunRequest, attempt: Attempt) -> None:
     """Tell the other shards of this launch which run it is."""
-    decision = {"id": attempt.id, "attempt": attempt.number, "resumed_from": attempt.resumed_from}
+    decision = {name: getattr(attempt, name) for name in ("id", "resumed_from", "last_step")}
+    decision["attempt"] = attempt.number
     note = {**decision, "time": time.time(), "process": process.here()}
     with contextlib.suppress(OSError):  # then the other shards wait in vain and record on their own
         path = _path(request)
@@ -121,13 +122,14 @@ def _replace(path: Path, note: dict[str, Any]) -> None:
 
 
 def wait_for_note(request: RunRequest) -> dict[str, Any] | None:
-    """The `id`, `attempt` and `resumed_from` that shard 0 decided on, or None if it is late."""
+    """What shard 0 decided on (`id`, `attempt` and from where), or None if it is late."""
     until, started = time.monotonic() + WAIT_SECONDS, process_started()
     while time.monotonic() < until:
         with contextlib.suppress(OSError, ValueError, KeyError):  # missing or incomplete: read again
             note = json.loads(_path(request).read_text())
             if is_of_this_launch(note, started):
-                return {key: note[key] for key in ("id", "attempt", "resumed_from")}
+                last_step = note.get("last_step")  # other versions do not tell it
+                return {"last_step": last_step, **{key: note[key] for key in ("id", "attempt", "resumed_from")}}
         time.sleep(0.05)
     return None
 
