@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import rollscope as rs
+from rollscope.lake.cache import bringing
 from rollscope.lake.place import Place
 from rollscope.lake.shipping.push import Pushed, Pusher
 from rollscope.store.log import block
@@ -22,6 +23,7 @@ from rollscope.store.log.files import file_name
 from rollscope.store.log.writer import LogWriter
 from rollscope.store.schema import TABLES
 from rollscope.store.seal import compact, logs
+from rollscope.store.sealed import elsewhere
 
 T0 = 1_700_000_000_000_000_000
 
@@ -148,7 +150,15 @@ def files(folder: Path) -> dict[str, bytes]:
     """The bytes of every file below a folder that belongs to the run."""
     found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = {path: path.relative_to(folder) for path in found}
-    return {str(name): path.read_bytes() for path, name in names.items() if not name.parts[0].startswith(".")}
+    own = {path: name for path, name in names.items() if not any(part.startswith(".") for part in name.parts)}
+    return {str(name): path.read_bytes() for path, name in own.items()}
+
+
+def fetch_all(folder: Path) -> None:
+    """Read every file of a run in the cache, so that it is there."""
+    for path in folder.glob("*.sealed"):
+        for name in bringing.listed(str(path)):
+            elsewhere.check(str(path / name))
 
 
 def check_same(place: Place, life: Life, tables: Sequence[str] = tuple(TABLES)) -> None:
@@ -157,4 +167,6 @@ def check_same(place: Place, life: Life, tables: Sequence[str] = tuple(TABLES)) 
     for table in tables:
         there, here = Counter(rows(lake, table)), Counter(rows(local, table))
         assert there == here, f"{table}: too many {there - here}, lacking {here - there}"
-    assert files(Path(lake.run(life.path.name).path)) == files(life.path)
+    folder = Path(lake.run(life.path.name).path)
+    fetch_all(folder)
+    assert files(folder) == files(life.path)

@@ -28,6 +28,7 @@ from ._terminal import print_json, say
 
 PORT = 7700
 BACKLOG = 2048  # connections that may wait, as uvicorn has it
+FIRST_RUNS = 50  # of a lake that are there before the page opens; the others follow
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,11 +105,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_lake(lake: str) -> str:
-    """The cache of a lake, which a thread keeps equal to it."""
-    from rollscope.lake.mirroring import Mirroring
+    """The cache of a lake, whose list of runs a thread keeps equal to it."""
+    from rollscope.lake.cache.mirroring import Mirroring
 
     mirroring = Mirroring(place.read(lake))
-    mirroring.look()  # a lake that cannot be read is said before the page opens
+    mirroring.look(most=FIRST_RUNS)  # a lake that cannot be read is said before the page opens
     mirroring.keep_looking(lambda text: say(text, sys.stderr))
     return mirroring.folder
 

@@ -2,7 +2,7 @@
 
 A run's folder is the spool. Shipping copies its files as objects, with checksums, and appends its
 rows to tables, both in one transaction. So a push that is killed anywhere and repeated adds nothing
-twice. Reading fetches a run's files once into a cache and opens them like any other run. No
+twice. Reading fetches what is read into a cache and opens it there like any other run. No
 training process imports this room: shipping is a process of its own.
 
     place      `lake.toml`: where the catalogue and the objects are
@@ -12,9 +12,9 @@ training process imports this room: shipping is a process of its own.
     ledger     what the lake holds of a run; commit a ship
     spool      the files of a run's folder that are shipped
     shipping/  ship one run, once or while it is recorded
-    mirror     a run's files in the local cache
+    cache/     folders of runs here, whose files are fetched when they are first read
+    said       what people say about runs
     reading    the runs of a lake, as the store shows the runs of a folder
-    mirroring  keep the cache equal to the lake, for a server
     serving/   the tokens of a server over a lake
     check      compare every object with its checksum
     tidy       merge small files, remove what no run needs

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rollscope.errors import CorruptFile
+from rollscope.lake.cache.bringing import fetched
 
 from . import engine
-from .mirror import fetched
 from .objects import Objects
 from .place import Place
 from .spool import Object, held

@@ -107,7 +107,7 @@ def _commit(place: Place, run: str, state: State, project: str, origin: str, shi
     number = state.ship + 1
     with engine.exclusively(place, run), engine.connected(place) as connection:
         tables.check_version(connection, place.folder)
-        tables.add_columns(connection)
+        tables.upgrade(connection)
         connection.execute("BEGIN")
         last = connection.execute("SELECT max(ship) FROM lake.book.ships WHERE run = ?", [run]).fetchall()[0][0]
         if (last or 0) != state.ship:

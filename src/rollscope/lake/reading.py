@@ -1,7 +1,7 @@
 """The runs of a lake, as the store shows the runs of a folder.
 
-Lists and SQL come from the tables of the lake. A run that is opened is first fetched into the
-cache; then it is read like any run.
+Lists and SQL come from the tables of the lake. A run that is opened gets a folder in the cache, and
+each of its files is fetched when it is first read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from rollscope.store.store import Store
 from rollscope.store.tables import sql
 from rollscope.views import run as views_run
 
-from . import engine, ledger, mirror, tables
+from . import engine, ledger, said, tables
+from .cache import mirror
 from .objects import Objects
 from .place import Place
 
@@ -46,8 +47,7 @@ class LakeStore(Store):
     """The runs of a lake. `path` is the cache, where runs that were opened lie."""
 
     def __init__(self, place: Place) -> None:
-        cache = mirror.root_of(place)
-        os.makedirs(cache, exist_ok=True)
+        cache = mirror.prepare(place)
         super().__init__(cache, views_run.partials, views_run.CatalogNames(), views_run.CatalogRun, views_run.derived)
         self.place = place
         self._objects = Objects(place)
@@ -60,11 +60,11 @@ class LakeStore(Store):
         return [Entry(record["id"], os.path.join(self.path, record["id"])) for record in self._rows()]
 
     def runs(self) -> list[Record]:
-        return [Record(row) for row in self._rows()]
+        return self._marked(self._rows())
 
     def newest(self, most: int | None = None, project: str | None = None) -> list[Record]:
         rows = [row for row in self._rows() if project in (None, row["project"])][:most]
-        return [Record({name: value for name, value in row.items() if name not in LARGE}) for row in rows]
+        return self._marked([{name: value for name, value in row.items() if name not in LARGE} for row in rows])
 
     def entry(self, id: str) -> Entry | None:
         self._fetch(id)
@@ -79,7 +79,8 @@ class LakeStore(Store):
 
     @cached_property
     def project(self) -> ProjectLog:
-        """What people say about these runs; a lake is only read."""
+        """What people say about these runs, as the lake has it now; a lake is only read."""
+        said.fetch(self.place, self.path)
         return _ReadOnlyLog(self.path)
 
     def _fetch(self, id: str) -> None:
@@ -136,7 +137,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, place: Place) -> None:
 
 
 class _ReadOnlyLog(ProjectLog):
-    """The project log of a lake: empty, and closed."""
+    """The project log of a lake: it is written by pushes and by servers."""
 
     def _write(self, made: list[ProjectEntry], after: str | None) -> None:
         raise BadInput(READ_ONLY)

@@ -33,6 +33,7 @@ BOOK = {  # table -> columns
     "dropped": "project VARCHAR, run VARCHAR, part BIGINT",
     "resumed": "project VARCHAR, run VARCHAR, part BIGINT, attempt BIGINT, first BIGINT",
     "replaced": "project VARCHAR, run VARCHAR, id VARCHAR, part BIGINT",
+    "said": "project VARCHAR, run VARCHAR, id VARCHAR, time_ns BIGINT, line VARCHAR",
 }
 OF_RUNS = [name for name in BOOK if name != "version"]
 WHOLE_TYPES = {"int64": "BIGINT", "float64": "DOUBLE", "bool": "BOOLEAN", **SQL_TYPES}
@@ -67,8 +68,21 @@ def _create_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     connection.execute(f"ALTER TABLE lake.rows.{name} SET PARTITIONED BY (project, run)")
 
 
-def add_columns(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add the columns that this Rollscope knows and the lake was made without."""
+def has(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """True if the lake was made with this table of `book`, or was upgraded since."""
+    query = "SELECT 1 FROM duckdb_tables() WHERE database_name = 'lake' AND schema_name = 'book' AND table_name = ?"
+    return bool(connection.execute(query, [name]).fetchall())
+
+
+def upgrade(connection: duckdb.DuckDBPyConnection) -> None:
+    """Add the tables and columns that this Rollscope knows and the lake was made without."""
+    for name, columns in BOOK.items():
+        if not has(connection, name):
+            connection.execute(f"CREATE TABLE IF NOT EXISTS lake.book.{name} ({columns})")
+    _add_columns(connection)
+
+
+def _add_columns(connection: duckdb.DuckDBPyConnection) -> None:
     query = "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'lake' AND schema_name = 'rows'"
     there = set(connection.execute(query).fetchall())
     lacking = {(name, column): type_ for name in TABLES for column, type_ in row_columns(name).items()}

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rollscope.errors import CannotRead, NotFound, nearest
+from rollscope.lake import door
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.allowed import Allowed
 from rollscope.store.listing.entries import Entry
 from rollscope.store.run import Run
 from rollscope.store.store import Store
-from rollscope.views import run
 
 FRESH_SECONDS = 0.2  # a screen sends several requests at once; they share one look at the files
 CROWDED_SECONDS = 1.0  # the same where others wait for the run: they share what is computed from it
@@ -98,7 +98,7 @@ class Library:
                         f"no folder {self.path!r} yet. Record a run with rollscope.init(), "
                         "or see one with: rollscope demo"
                     )
-                self._store = run.open_for(self.path, self.allowed)
+                self._store = door.open_for(self.path, self.allowed)
             return self._store
 
     def _not_found(self, id: str) -> NotFound:

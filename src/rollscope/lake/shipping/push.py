@@ -15,6 +15,7 @@ from rollscope.lake import ledger
 from rollscope.lake.ledger import Behind, Ship, State
 from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
+from rollscope.lake.said import Saying
 from rollscope.store.folder import Folder
 from rollscope.store.listing.entries import is_run
 
@@ -47,6 +48,7 @@ class Pusher:
         self._objects = Objects(place)
         self._folder = Folder(path)
         self._state: State | None = None
+        self._saying = Saying(place, os.path.dirname(os.path.abspath(path)))
 
     def push(self, progress: Callable[[Pushed], None] | None = None) -> Pushed:
         """Ship until the lake lacks nothing that the folder held when this began."""
@@ -65,6 +67,7 @@ class Pusher:
             if progress is not None:
                 progress(pushed)
             if is_last:
+                self._saying.ship((self.run,))
                 return pushed
 
     def _ship(self, pushed: Pushed) -> bool:

@@ -1,6 +1,7 @@
 """Findings of every run, counted by severity, for the list of runs.
 
-Runs are diagnosed in the background, newest first. The counts of a run that is over are kept in the
+Runs are diagnosed in the background, newest first; those of a lake once somebody has read their
+samples, since a diagnosis reads them all. The counts of a run that is over are kept in the
 index beside the runs until something in its folder changes, so it is diagnosed once.
 """
 
@@ -21,6 +22,7 @@ from rollscope.server.library import Library
 from rollscope.store.listing.entries import Entry, Marks
 from rollscope.store.listing.index import Index
 from rollscope.store.listing.records import index_row
+from rollscope.store.sealed import elsewhere
 
 log = logging.getLogger("rollscope.server")
 SEVERITIES = ("bad", "watch", "info")
@@ -104,7 +106,7 @@ class FindingCounts:
 
     def _unread(self) -> list[Entry]:
         entries = [entry for entry in self.library.entries() if self._tried.get(entry.id) != entry.marks]
-        unread = [entry for entry in entries if self.of(entry) is None]
+        unread = [entry for entry in entries if self.of(entry) is None and not elsewhere.lacks(entry.path)]
         self._wanted.clear()
         return unread
 

@@ -18,7 +18,6 @@ from rollscope.lake import door
 from rollscope.server.library import Library
 from rollscope.store.listing.allowed import Allowed
 from rollscope.store.tables.values import python_values
-from rollscope.views import run as views_run
 from rollscope.views.samples.sample_export import Format, exported, samples_in_order
 from rollscope.views.sets.collected import collected
 from rollscope.views.sets.formats import exported as exported_set
@@ -90,7 +89,7 @@ def samples_by_condition(
 
 
 def samples_of_set(path: str, name: str, format: str, allowed: Seen = None) -> bytes:
-    store = door.open(path) if allowed is None else views_run.open_for(path, _allowed(allowed))
+    store = door.open(path) if allowed is None else door.open_for(path, _allowed(allowed))
     return exported_set(collected(store, name), format)
 
 

@@ -19,7 +19,7 @@ from rollscope.store.lazy import LazyModule
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.rows import Ints
 
-from . import checksum, foreign, handles, manifest
+from . import checksum, elsewhere, foreign, handles, manifest
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -59,7 +59,7 @@ class SealedFile:
 
     def _copied_footer(self, length: int) -> bytes:
         try:
-            return regular_file.read(self._footer_copy, length)
+            return elsewhere.read(self._footer_copy, length)
         except OSError as error:
             if not manifest.is_lost(error, self._footer_copy):
                 raise
@@ -68,7 +68,7 @@ class SealedFile:
     def _bytes(self, offset: int, length: int) -> bytes | None:
         """Some bytes of the file; None if it cannot be read, which is noted once as damage."""
         try:
-            with regular_file.opened(self.path) as file:
+            with elsewhere.opened(self.path) as file:
                 return os.pread(file.fileno(), length, offset)
         except OSError as error:
             self._note(error)
@@ -109,7 +109,7 @@ class SealedFile:
 
     def _crc(self, group: checksum.Group) -> int | None:
         try:
-            with regular_file.opened(self.path) as file:
+            with elsewhere.opened(self.path) as file:
                 return checksum.of_range(file.fileno(), group.offset, group.length)
         except OSError as error:
             self._note(error)
@@ -160,7 +160,7 @@ class SealedFile:
         """Columns of all rows, with words as dictionaries where this is a file of ours."""
         if self.is_foreign:
             return self.read(columns)
-        regular_file.check(self.path)
+        elsewhere.check(self.path)
         groups, names = self.passing(), [name for name in columns if name in self.columns]
         file = self.opened(self.path, parquet.WORDS) if groups else self.without_rows()
         return file.read_row_groups(groups, columns=names, use_threads=True)

@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from rollscope.store import regular_file
+from . import elsewhere
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -32,7 +32,7 @@ def parquet(file: SealedFile) -> pq.ParquetFile:
         if id(file) in _opened:
             _opened.move_to_end(id(file))
             return _opened[id(file)][1]
-    regular_file.check(file.path)
+    elsewhere.check(file.path)
     opened = file.opened(file.path)
     with _lock:
         _keep(file, opened)

@@ -15,6 +15,8 @@ from rollscope.errors import CorruptFile
 from rollscope.store import regular_file
 from rollscope.store.log.frame import Damage
 
+from . import elsewhere
+
 FORMAT = 1
 NAMES = ("manifest.json", "manifest.copy.json")
 SUFFIX = ".sealed"
@@ -75,7 +77,7 @@ def is_lost(error: OSError, path: str) -> bool:
 def read_file(path: str, most: int) -> bytes | None:
     """The bytes of a file of a set; None if it is lost, too large, or no regular file."""
     try:
-        return regular_file.read(path, most)
+        return elsewhere.read(path, most)
     except OSError as error:
         if is_lost(error, path):
             return None

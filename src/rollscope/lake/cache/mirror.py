@@ -1,33 +1,62 @@
-"""A run's files in the local cache: fetched once, checked against their checksums.
+"""A run's folder in the cache: its facts, its logs, and the manifests of its sets.
 
 Sets and logs never change, so a second look fetches only what was shipped since. A set appears
-whole or not at all, and a log grows from its end. Several processes may fetch the same run at once:
-they write the same bytes.
+whole or not at all, and a log grows from its end; the rows of a set are fetched when they are read.
+Several processes may fetch the same run at once: they write the same bytes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from rollscope.errors import CorruptFile
+from rollscope.lake import place as places
+from rollscope.lake.door import OF
+from rollscope.lake.objects import Objects
+from rollscope.lake.place import Place
+from rollscope.lake.spool import Held, Object
+from rollscope.store.listing.entries import HOME
 from rollscope.store.log import files
+from rollscope.store.sealed import elsewhere
+from rollscope.store.sealed.manifest import NAMES
 
-from .objects import CHUNK, Objects
-from .place import Place
-from .spool import Held, Object
-
-ASIDE = ".aside-"
+from .bringing import ASIDE, Bringing, fetch_to, fetched, listed, set_time, write_list
 
 
 def root_of(place: Place) -> str:
     """The cache of a lake: `ROLLSCOPE_CACHE`, else `~/.cache/rollscope`."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(os.environ.get("ROLLSCOPE_CACHE") or os.path.join(home, "rollscope"), f"lake-{place.id}")
+    root = os.environ.get("ROLLSCOPE_CACHE") or os.path.join(home, "rollscope")
+    return os.path.join(os.path.abspath(root), f"lake-{place.id}")
+
+
+def prepare(place: Place) -> str:
+    """Make the cache of a lake, so that files which are read in it are fetched; return its path."""
+    root = root_of(place)
+    os.makedirs(os.path.join(root, HOME), exist_ok=True)
+    aside = os.path.join(root, HOME, ASIDE + secrets.token_hex(8))
+    with open(aside, "w", encoding="utf-8") as file:
+        file.write(os.path.abspath(place.folder))
+    os.replace(aside, os.path.join(root, OF))
+    elsewhere.register(root, Bringing(place, root))
+    return root
+
+
+def join(path: str) -> None:
+    """If a folder is the cache of a lake, fetch what is read in it. Other folders stay as they are.
+
+    A folder that merely says it is a cache is none: it must lie where the cache of its lake lies.
+    """
+    try:
+        with open(os.path.join(path, OF), encoding="utf-8") as file:
+            place = places.read(file.read())
+    except FileNotFoundError:
+        return
+    if os.path.realpath(root_of(place)) == os.path.realpath(path):
+        elsewhere.register(path, Bringing(place, root_of(place)))
 
 
 def refresh(objects: Objects, folder: str, held: Held, gone: Collection[str] = ()) -> bool:
@@ -37,16 +66,16 @@ def refresh(objects: Objects, folder: str, held: Held, gone: Collection[str] = (
     """
     os.makedirs(folder, exist_ok=True)
     changed = False
-    sets: dict[str, Held] = {}
+    sets: dict[str, dict[str, Object]] = {}
     for name, parts in held.items():
         if os.path.dirname(name):
-            sets.setdefault(os.path.dirname(name), {})[name] = parts
+            sets.setdefault(os.path.dirname(name), {})[os.path.basename(name)] = parts[0]
         elif files.NAME.fullmatch(name):
             changed |= _grow(objects, os.path.join(folder, name), parts)
         else:
             changed |= _replace(objects, os.path.join(folder, name), parts[0])
     for name, of_set in sets.items():
-        changed |= _add_set(objects, folder, name, of_set)
+        changed |= _add_set(objects, os.path.join(folder, name), of_set)
     return _remove_gone(folder, held, gone) or changed
 
 
@@ -67,7 +96,7 @@ def _grow(objects: Objects, path: str, parts: list[Object]) -> bool:
             _write(fd, part.start, b"".join(fetched(objects, part)))  # whole and checked before a reader sees it
     finally:
         os.close(fd)
-    _set_time(path, lacking[-1])
+    set_time(path, lacking[-1])
     return True
 
 
@@ -83,24 +112,23 @@ def _replace(objects: Objects, path: str, part: Object) -> bool:
         status = os.stat(path)
         if (status.st_size, status.st_mtime_ns) == (part.bytes, part.time_ns):
             return False
-    aside = os.path.join(os.path.dirname(path), ASIDE + secrets.token_hex(8))
-    _fetch_to(objects, aside, part)
-    os.replace(aside, path)
+    fetch_to(objects, path, part)
     return True
 
 
-def _add_set(objects: Objects, folder: str, name: str, of_set: Held) -> bool:
-    """Fetch a sealed set aside, then give it its name by one rename."""
-    path = os.path.join(folder, name)
-    if all(_has(os.path.join(folder, file), parts[0]) for file, parts in of_set.items()):
-        return False
-    aside = os.path.join(folder, ASIDE + secrets.token_hex(8))
+def _add_set(objects: Objects, path: str, of_set: dict[str, Object]) -> bool:
+    """Fetch the manifests of a set aside, then give it its name by one rename."""
+    later = {name: part for name, part in of_set.items() if name not in NAMES}
+    if os.path.isdir(path):
+        return _relisted(path, later)
+    aside = os.path.join(os.path.dirname(path), ASIDE + secrets.token_hex(8))
     os.mkdir(aside)
     try:
-        for file, parts in of_set.items():
-            _fetch_to(objects, os.path.join(aside, os.path.basename(file)), parts[0])
-        _set_time(aside, next(iter(of_set.values()))[0])
-        _remove(path)
+        for name in NAMES:
+            if name in of_set:
+                fetch_to(objects, os.path.join(aside, name), of_set[name])
+        write_list(aside, later)
+        set_time(aside, next(iter(of_set.values())))
         with contextlib.suppress(OSError):  # another process was faster, with the same bytes
             os.rename(aside, path)
     finally:
@@ -108,42 +136,16 @@ def _add_set(objects: Objects, folder: str, name: str, of_set: Held) -> bool:
     return True
 
 
-def _has(path: str, part: Object) -> bool:
-    try:
-        return os.stat(path).st_size == part.bytes
-    except OSError:
+def _relisted(path: str, later: dict[str, Object]) -> bool:
+    """Take over another list of files, and remove those that are not in it any more."""
+    known = listed(path)
+    if known == later:
         return False
-
-
-def _fetch_to(objects: Objects, path: str, part: Object) -> None:
-    with open(path, "wb") as sink:
-        for chunk in fetched(objects, part):
-            sink.write(chunk)
-    _set_time(path, part)
-
-
-def fetched(objects: Objects, part: Object) -> Iterator[bytes]:
-    """The bytes of an object. Raises CorruptFile behind the last one if they are not as shipped."""
-    digest, size = hashlib.sha256(), 0
-    try:
-        with objects.opened(part.key) as source:
-            while chunk := source.read(CHUNK):
-                digest.update(chunk)
-                size += len(chunk)
-                yield chunk
-    except FileNotFoundError:
-        raise CorruptFile(f"the lake has lost the object {part.key}: {_advice(part)}") from None
-    if size != part.bytes or digest.hexdigest() != part.sha256:
-        raise CorruptFile(f"the object {part.key} of the lake was altered, its checksum differs: {_advice(part)}")
-
-
-def _advice(part: Object) -> str:
-    return f"{part.name} cannot be read. See `rollscope lake check`; delete the run from the lake and push it again."
-
-
-def _set_time(path: str, part: Object) -> None:
-    """Files keep their times, which tell whether a run is alive."""
-    os.utime(path, ns=(part.time_ns, part.time_ns))
+    write_list(path, later)
+    for name in known.keys() - later.keys():
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(path, name))
+    return True
 
 
 def _remove_gone(folder: str, held: Held, gone: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Keep the cache equal to a lake while a server shows it: every run, the last shipped one first."""
+"""Keep the folders of a cache equal to a lake while a server shows it, newest ship first."""
 
 from __future__ import annotations
 
@@ -7,34 +7,41 @@ import threading
 from collections.abc import Callable
 
 from rollscope.errors import RollscopeError
+from rollscope.lake import engine, ledger, said, tables
+from rollscope.lake.objects import Objects
+from rollscope.lake.place import Place
+from rollscope.store.listing.entries import folders
 
-from . import engine, ledger, mirror, tables
-from .objects import Objects
-from .place import Place
+from . import mirror
 
 LOOK_SECONDS = 5.0
 
 
 class Mirroring:
-    """Fetches what was shipped since the last look. `folder` is an ordinary folder of runs."""
+    """Fetches what is new: facts, logs and manifests of runs, and what people said."""
 
     def __init__(self, place: Place) -> None:
-        self.place, self.folder = place, mirror.root_of(place)
+        self.place, self.folder = place, mirror.prepare(place)
+        self._saying = said.Saying(place, self.folder)
         self._objects = Objects(place)
-        self._seen: dict[str, int] = {}  # run -> number of the last ship that was fetched
-        os.makedirs(self.folder, exist_ok=True)
+        self._seen = dict.fromkeys(folders(self.folder), 0)  # run -> number of the last ship that was fetched
 
-    def look(self) -> int:
-        """Fetch what is new; return how many runs had something. Raises a sentence."""
+    def look(self, most: int | None = None) -> int:
+        """Fetch what is new of all runs, or of the `most` last shipped; return of how many.
+
+        Raises a sentence.
+        """
         last = self._last()
         for run in set(self._seen) - set(last):
             mirror.remove(os.path.join(self.folder, run))
             del self._seen[run]
         changed = {run: ship for run, ship in last.items() if self._seen.get(run) != ship}
-        for run in changed:
+        for run in list(changed)[:most]:
             held = ledger.read(self.place, run)
             mirror.refresh(self._objects, os.path.join(self.folder, run), held.files, held.gone)
             self._seen[run] = held.ship
+        self._saying.ship(last)
+        said.fetch(self.place, self.folder)
         return len(changed)
 
     def _last(self) -> dict[str, int]:
