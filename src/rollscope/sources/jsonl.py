@@ -7,12 +7,13 @@ veRL's lines are `{"step": ..., "data": {...}}`. The step is the first of the us
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.files import offset
 from rollscope.sources.files.lines import LONGEST
 from rollscope.sources.files.lines import lines as raw_lines
 from rollscope.sources.intake.gather import Gather, number, run_id, spelled, whole
@@ -30,6 +31,7 @@ STEPS = (
 )
 LOOK = 20  # lines at which a file is recognised: the first ones may be damaged
 DEEPEST = 64  # levels of objects in a line
+OwnStep = Callable[[dict[str, Any]], dict[str, Any]]  # a line -> the line, with its step as `step`
 TIMES = ("time_ns", "_timestamp", "timestamp", "time", "wall_time", "ts", "created_at")
 
 
@@ -50,16 +52,18 @@ def first(path: Path) -> dict[str, Any] | None:
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "jsonl", path)
-    size, head = path.stat().st_size, _head(path)
-    cursor = since.get(id) or {"at": 0, "line": 0, "head": head}
-    tail = before(path, cursor["at"])
-    if cursor["at"] > size or not head.startswith(cursor["head"]) or tail != cursor.get("tail", tail):
-        yield RunStart(id=id, kind=NAMES[0])
-        yield Restart("the file was rewritten since the last import; it is read from the start")
-        cursor = {"at": 0, "line": 0, "head": head}
     facts = {"name": path.stem, "project": path.parent.name, "ended_ns": path.stat().st_mtime_ns}
-    yield RunStart(id=id, kind=NAMES[0], facts={**facts, **origin(_names(path))})
-    yield from _rows(path, cursor, size, head)
+    yield from numbers(path, since, RunStart(id=id, kind=NAMES[0], facts={**facts, **origin(_names(path))}))
+
+
+def numbers(path: Path, since: Since, run: RunStart, own_step: OwnStep | None = None) -> Iterator[Item]:
+    """The numbers in a file of lines, as those of a run. `own_step` finds the step of a line."""
+    yield run
+    cursor = since.get(run.id) or offset.start(path)
+    if run.id in since and not offset.continues(path, cursor):
+        yield Restart("the file was rewritten since the last import; it is read from the start")
+        cursor = offset.start(path)
+    yield from _rows(path, cursor, own_step)
 
 
 def _names(path: Path) -> set[str]:
@@ -68,42 +72,27 @@ def _names(path: Path) -> set[str]:
     return {name for value in objects for name in (value["data"] if isinstance(value.get("data"), dict) else value)}
 
 
-def _head(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(64).hex()
-
-
-def before(path: Path, at: int) -> str:
-    """The last bytes before an offset.
-
-    A rewritten file may begin like the old one, but rarely has the same bytes there.
-    """
-    with path.open("rb") as file:
-        file.seek(max(0, at - 64))
-        return file.read(min(64, at)).hex()
-
-
-def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterator[Item]:
+def _rows(path: Path, cursor: Mapping[str, Any], own_step: OwnStep | None) -> Iterator[Item]:
     gather, others, fallback = Gather(path), dict[str, list[dict[str, Any]]](), path.stat().st_mtime_ns
-    at, line = cursor["at"], cursor["line"]
-    for offset, value, end in lines(path, at):
+    at, line, size = cursor["at"], cursor["line"], path.stat().st_size
+    for begin, value, end in lines(path, at):
         if end is None:
-            yield Skipped("the file ends in the middle of a line; it is imported once it is complete", path, offset)
+            yield Skipped("the file ends in the middle of a line; it is imported once it is complete", path, begin)
             break
         at, line = end, line + 1
         if not isinstance(value, dict):
-            yield Skipped(f"line {line} is not a JSON object ({described(value)})", path, offset)
+            yield Skipped(f"line {line} is not a JSON object ({described(value)})", path, begin)
             continue
         try:
-            take(value, line, fallback, gather, others)
+            take(value if own_step is None else own_step(value), line, fallback, gather, others)
         except ValueError as error:
-            yield Skipped(f"line {line} is not imported: {error}", path, offset)
+            yield Skipped(f"line {line} is not imported: {error}", path, begin)
         if gather.count >= MANY:
             yield from flush(gather, others)
-            yield Mark({"at": at, "line": line, "head": head, "tail": before(path, at)}, at, size)
+            yield Mark(offset.reached(path, at, line), at, size)
     yield from flush(gather, others)
     yield from gather.skipped()
-    yield Mark({"at": at, "line": line, "head": head, "tail": before(path, at)}, at, size)
+    yield Mark(offset.reached(path, at, line), at, size)
 
 
 def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, int | None]]:
@@ -111,14 +100,14 @@ def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, 
 
     A line that is not JSON has the error as its value; an unfinished one has no next offset.
     """
-    for offset, raw, end in islice(raw_lines(path, at), most):
+    for begin, raw, end in islice(raw_lines(path, at), most):
         if raw is None:
-            yield offset, ValueError(f"it has more than {LONGEST >> 20} MB"), end
+            yield begin, ValueError(f"it has more than {LONGEST >> 20} MB"), end
         elif raw.strip():
             try:
-                yield offset, json.loads(raw), end
+                yield begin, json.loads(raw), end
             except (ValueError, RecursionError) as error:
-                yield offset, error, end if raw.endswith(b"\n") else None
+                yield begin, error, end if raw.endswith(b"\n") else None
 
 
 def described(value: Any) -> str:

@@ -10,6 +10,7 @@ from rollscope.sources import Skipped, SourceError
 
 ROWS = 100  # rows that are expanded at a time
 Rows = Iterator[dict[str, Any] | Skipped]
+Batches = Iterator[tuple[int, list[dict[str, Any]] | Skipped]]
 
 
 def columns(path: Path) -> set[str]:
@@ -28,16 +29,33 @@ def columns(path: Path) -> set[str]:
         return set()
 
 
+def count(path: Path) -> int:
+    """The number of rows of a Parquet file; 0 if it is not known before reading."""
+    try:
+        return int(opened(path).metadata.num_rows) if path.suffix == ".parquet" else 0
+    except SourceError:
+        return 0
+
+
 def rows(path: Path) -> Rows:
     """The rows of a Parquet file or an Arrow stream; damage is a `Skipped`."""
+    for _, part in batches(path):
+        yield from [part] if isinstance(part, Skipped) else part
+
+
+def batches(path: Path, skip: int = 0) -> Batches:
+    """Yield (number of the first row, a few rows) from row `skip` on.
+
+    Damage is a `Skipped` with the number of the row behind it.
+    """
     import pyarrow as pa
 
     try:
-        yield from parquet(opened(path), path) if path.suffix == ".parquet" else _arrow(path)
+        yield from _parquet(opened(path), path, skip) if path.suffix == ".parquet" else _arrow(path, skip)
     except MemoryError:  # Arrow's own is an ArrowException too
         raise
     except (pa.ArrowException, SourceError, ValueError, OSError) as error:
-        yield Skipped(f"the file is damaged; nothing after this is imported: {error}", path)
+        yield skip, Skipped(f"the file is damaged; nothing after this is imported: {error}", path)
 
 
 def opened(source: Any) -> Any:
@@ -54,32 +72,45 @@ def opened(source: Any) -> Any:
 
 
 def parquet(file: Any, path: Path) -> Rows:
-    """Read one row group at a time: a damaged one loses only its own rows.
+    """The rows of an open Parquet file. Reports name `path`."""
+    for _, part in _parquet(file, path, 0):
+        yield from [part] if isinstance(part, Skipped) else part
 
-    Reports name `path`.
-    """
+
+def _parquet(file: Any, path: Path, skip: int) -> Batches:
+    """Read one row group at a time: a damaged one loses only its own rows."""
     import pyarrow as pa
 
+    end = 0
     for group in range(file.num_row_groups):
+        at, end = end, end + file.metadata.row_group(group).num_rows
+        if end <= skip:
+            continue
         try:
             # There may be thousands of small files: threads would cost more than they save.
             for batch in file.iter_batches(ROWS, row_groups=[group], use_threads=False):
-                yield from batch.to_pylist()
+                if at >= skip:
+                    yield at, batch.to_pylist()
+                at += batch.num_rows
         except MemoryError:
             raise
         except (pa.ArrowException, ValueError, OSError) as error:
             about = [file.metadata.row_group(group).column(i) for i in range(file.metadata.num_columns)]
             offset = min((column.file_offset or 0 for column in about), default=0)
-            yield Skipped(f"row group {group} is damaged: {error}", path, offset or None)
+            yield end, Skipped(f"row group {group} is damaged: {error}", path, offset or None)
 
 
-def _arrow(path: Path) -> Rows:
+def _arrow(path: Path, skip: int) -> Batches:
     import pyarrow as pa
 
+    at = 0
     with pa.memory_map(str(path)) as source:
         for batch in pa.ipc.open_stream(source):
             for start in range(0, batch.num_rows, ROWS):
-                yield from batch.slice(start, ROWS).to_pylist()
+                part = batch.slice(start, ROWS)
+                if at >= skip:
+                    yield at, part.to_pylist()
+                at += part.num_rows
 
 
 def good(rows: Rows, damaged: list[Skipped]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rollscope.sources import Item, Mark, Restart, RunStart, Since, Skipped
-from rollscope.sources.jsonl import before, described, first, lines
+from rollscope.sources.files.offset import before
+from rollscope.sources.jsonl import described, first, lines
 
 from .batch import Batches, signal_of
 

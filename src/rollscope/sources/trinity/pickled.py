@@ -8,7 +8,6 @@ neither trinity nor torch is needed.
 from __future__ import annotations
 
 import io
-import math
 import pickle
 import pickletools
 import struct
@@ -17,24 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from rollscope.sources.files.tensors import DTYPES, Refused, Storage, tensor, values
+
 MAGIC = 0x1950A86A20F9469CFC6C
-REPEATED = 1 << 20  # values of a tensor that repeats those of its storage, as `expand` makes one
-DTYPES = {
-    "FloatStorage": "<f4",
-    "DoubleStorage": "<f8",
-    "HalfStorage": "<f2",
-    "LongStorage": "<i8",
-    "IntStorage": "<i4",
-    "BoolStorage": "?",
-    "ByteStorage": "u1",
-    "CharStorage": "i1",
-    "ShortStorage": "<i2",
-    "BFloat16Storage": "<u2",
-}
-
-
-class Refused(ValueError):
-    """The pickle refers to something that an experience does not need."""
 
 
 class Record:
@@ -47,27 +31,6 @@ class Record:
         fields = state[1] if isinstance(state, tuple) and len(state) == 2 and isinstance(state[1], dict) else state
         if isinstance(fields, dict):
             self.__dict__.update({str(key): value for key, value in fields.items()})
-
-
-class Storage:
-    def __init__(self, values: np.ndarray[Any, Any]) -> None:
-        self.values = values
-
-
-def _tensor(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Any:
-    """The values of a tensor, as a numpy array of its size."""
-    values = storage.values if isinstance(storage, Storage) else np.empty(0)
-    count = math.prod(size)
-    if not size:
-        return values[offset]
-    if count > max(len(values), REPEATED):
-        raise Refused(f"a tensor of {count:,} values in a storage of {len(values):,}")
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if count else offset
-    if offset < 0 or last >= max(len(values), 1) or any(s < 0 for s in stride):
-        raise Refused("a tensor reaches beyond its storage")
-    axes = enumerate(zip(size, stride, strict=True))
-    index = sum((np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(size))]) for d, (n, s) in axes)
-    return values[offset + np.asarray(index)] if count else np.empty(size)
 
 
 class _Saved(pickle.Unpickler):
@@ -105,11 +68,8 @@ def _load_from_bytes(data: bytes) -> Any:
     for key in _Saved(file).load():
         (count,) = struct.unpack("<q", file.read(8))
         kind = saved.kinds[str(key)]
-        dtype = np.dtype(DTYPES.get(kind, "u1"))
-        values = np.frombuffer(file.read(count * dtype.itemsize), dtype)
-        if kind == "BFloat16Storage":
-            values = (values.astype(np.uint32) << 16).view(np.float32)
-        saved.storages[str(key)].values = values
+        size = count * np.dtype(DTYPES.get(kind, "u1")).itemsize
+        saved.storages[str(key)].values = values(kind, file.read(size))
     return storage
 
 
@@ -117,7 +77,7 @@ ALLOWED = {
     ("trinity.common.experience", "Experience"): Record,
     ("trinity.common.experience", "EID"): Record,
     ("collections", "OrderedDict"): OrderedDict,
-    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+    ("torch._utils", "_rebuild_tensor_v2"): tensor,
     ("torch.storage", "_load_from_bytes"): _load_from_bytes,
 }
 
