@@ -171,3 +171,13 @@ def test_large_buffers_never_share_pages_with_what_is_kept() -> None:
     if "no mallinfo2" in child.stderr:
         pytest.skip("this C library has no mallinfo2")
     assert child.stdout.strip() == "True", child.stderr
+
+
+def test_a_server_does_not_load_pandas_for_arrow() -> None:
+    program = (
+        "import sys; from rollscope.server import memory; memory.prepare();"
+        "import numpy as np, pyarrow as pa; table = pa.table({'a': np.arange(3)});"
+        "assert np.asarray(table['a']).sum() == 3 and table.sort_by('a').num_rows == 3;"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -203,3 +203,25 @@ def test_a_run_that_is_newer_than_the_list_is_found(tmp_path: Path) -> None:
     library._listed_at, library._entries = time.monotonic(), []  # as if the runs had just been listed
     with library.reading("new") as run:
         assert run.facts["id"] == "new"
+
+
+def test_spans_come_by_step_or_by_stretch_with_as_much_more_as_asked_for(tmp_path: Path) -> None:
+    with rs.init(id="r", dir=tmp_path, host=False) as run:
+        for step in range(6):
+            run.log_span("update", (10 + step) * 10**9, (11 + step) * 10**9, "trainer/0", step=step)
+            run.commit(step)
+    with rs.init(id="empty", dir=tmp_path, host=False) as run:
+        run.log({"a": 1.0}, step=0)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+
+        def stretch(query: str, run: str = "r") -> tuple[float, float, int]:
+            head, columns = unpack(client.get(f"/api/runs/{run}/timeline/spans?{query}").content)
+            assert len(columns["start"]) == head["spans"]
+            return head["lo"], head["hi"], head["spans"]
+
+        assert stretch("step=2&margin=0") == (1, 4, 5), "of the spans, two only touch it"
+        assert stretch("step=2&margin=1") == (-2, 7, 6)
+        assert stretch("margin=0.5") == (3, 7, 4), "the last step, by default"
+        assert stretch("lo=1.5&hi=1.75&margin=1") == (1.25, 2, 2)
+        assert stretch("step=3&margin=1", "empty") == (0, 0, 0)
+        assert client.get("/api/runs/r/timeline/spans?margin=-1").status_code == 400

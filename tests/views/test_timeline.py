@@ -436,6 +436,20 @@ def test_many_spans_are_drawn_as_few_and_as_they_are_when_zoomed_in(world: Any) 
     assert head["exact"] and set(near["count"].tolist()) == {1} and head["spans"] == pytest.approx(1001, abs=2)
 
 
+def test_a_step_is_shown_between_its_neighbours_and_the_picture_says_of_which_lanes_it_is(world: Any) -> None:
+    run = stored(world, [span("update", "trainer/0", step, step + 0.5, step) for step in (2, 3, 5, 9)])
+    lanes = lanes_of(run)
+    seconds = {
+        step: [round((at - lanes.origin) / S, 6) for at in lanes.around(step)] for step in (None, 0, 2, 3, 4, 5, 99)
+    }
+    assert seconds[3] == seconds[4] == [0, 3.5], "a step without spans shows the one before"
+    assert seconds[0] == seconds[2] == [0, 1.5]
+    assert seconds[5] == [0.5, 7.5], "step 3 begins where step 2 ends"
+    assert seconds[None] == seconds[99] == [3, 7.5], "no step ends where step 5 begins"
+    head, _ = picture(run, *lanes.around(5), 100)
+    assert (head["lo"], head["hi"]) == (0.5, 7.5) and (head["tracks"], head["names"]) == (1, 1)
+
+
 def test_machines_are_measured_over_the_stretch_and_belong_to_the_unit_of_their_process(world: Any) -> None:
     w = world.writer()
     times = [("update", "trainer/0", 0, 10), ("generate", "inference/0", 0, 9)]

@@ -69,3 +69,27 @@ def test_a_board_of_thirty_panels_asks_for_a_screen_at_a_time(url: str, tab: Any
     assert len(asked) <= 4
     names = [name for names in asked for name in names]
     assert len(names) == len(set(names)), "no series is asked for twice"
+
+
+PAGES = [
+    "",
+    *("r/one", "r/one/metrics", "r/one/system", "r/one/evals", "r/one/findings"),
+    *("r/one/timeline", "r/one/timeline?step=3", "r/one/timeline?step=3&view=0.5-2.25"),
+]
+BEGUN = "[...document.querySelectorAll('link[rel=preload][as=fetch]')].map((link) => link.href)"
+HERE = f"{BEGUN}.every((one) => performance.getEntriesByName(one).some((entry) => entry.responseEnd > 0))"
+
+
+def test_what_a_page_begins_before_its_modules_is_what_they_ask(url: str, tab: Any) -> None:
+    """An address that differs by one sign from what a module asks would be asked twice."""
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    for page in PAGES:
+        asked.clear()
+        tab.goto(url + page)
+        until(tab, "document.querySelector('#page')?.innerText.length > 3")
+        until(tab, HERE)
+        begun = tab.evaluate(BEGUN)
+        assert begun
+        ways = {one.partition("?")[0] for one in begun}
+        assert {one for one in asked if one.partition("?")[0] in ways} == {*begun}, page

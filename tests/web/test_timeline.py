@@ -138,3 +138,15 @@ def test_machines_stand_under_their_lanes_and_what_was_left_open_is_said(timelin
     until(page, "/strips=1 open=1/.test(document.querySelector('.lanes canvas').dataset.ink)")
     said = page.inner_text(".timeline .under")
     assert said.startswith("Left open when its process ended: generate on inference/0/3, sample g240.3.")
+
+
+def test_the_first_picture_takes_one_request_for_lanes_and_one_for_spans(timeline: str, tab: Any) -> None:
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url.partition("/api/runs/async/")[2]))
+    for more in ("step=236", "step=236&view=50-55.5"):
+        asked.clear()
+        tab.goto(f"{timeline}r/async/timeline?{more}")
+        tab.wait_for_selector('.lanes canvas[data-ink^="spans"]')
+        tab.wait_for_selector('.step-answer[data-step="236"]')
+        assert len([one for one in asked if one.startswith("timeline/spans")]) == 1, asked
+        assert asked.count("timeline") == 1, asked

@@ -189,4 +189,4 @@ def _pages(app: FastAPI, dev: bool) -> None:
         if path.startswith(("api/", "web/")):
             raise NotFound(f"there is nothing at /{path[:120]}")
         token = token_of(request)
-        return assets().page(path, "" if token is None else token.name)
+        return assets().page(path, "" if token is None else token.name, request.query_params)

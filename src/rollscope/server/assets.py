@@ -14,9 +14,10 @@ import json
 import mimetypes
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -39,6 +40,19 @@ IMPORT = re.compile(
 COMPACT_IMPORT = re.compile(r"""from\s*["']([^"']+)["']""")
 ENTRY = "main.js"
 EARLY = ("vendor/uplot.js",)  # takes 30 ms to start and needs no other module, so it starts before they arrive
+STRETCH = re.compile(r"(-?[\d.]{1,30})-(-?[\d.]{1,30})$", re.ASCII)
+WHOLE = re.compile(r"-?\d{1,15}$", re.ASCII)
+FIRST_OF_ALL = {"": ["runs?newest=100"], "glossary": ["glossary"]}  # of pages that are of no run
+FIRST = {
+    "metrics": ["names"],
+    "compare": ["names"],
+    "glossary": ["names"],
+    "system": ["hosts"],
+    "environment": ["environment"],
+    "evals": ["evals"],
+    "findings": ["findings"],
+    "console": ["output?after=0"],
+}
 UNESCAPED = "!~*'()"  # characters that JavaScript's encodeURIComponent leaves alone: addresses must be equal
 TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
 SIGN_IN_POLICY = (
@@ -83,10 +97,10 @@ class Assets:
             return Response(status_code=304, headers=headers)
         return Response(asset.data, media_type=asset.media_type, headers=headers)
 
-    def page(self, path: str, user: str = "") -> Response:
+    def page(self, path: str, user: str = "", query: Mapping[str, str] = MappingProxyType({})) -> Response:
         """The page for an address. It preloads the first requests and every module it will need.
 
-        `user` is the name of who signed in.
+        `user` is the name of who signed in, `query` what the address says after its path.
         """
         up = "../" * path.count("/") or "./"
         web = f"{up}web/{self.digest}/"
@@ -95,7 +109,7 @@ class Assets:
         modules = dict.fromkeys([*self.graph(ENTRY), *self.graph(_module(path))])
         text = (
             self.template.replace("{imports}", imports)
-            .replace("{preload}", _preloads(up, web, path, modules))
+            .replace("{preload}", _preloads(up, web, _first_requests(path, query), modules))
             .replace("{web}", web)
             .replace("{root}", up)
             .replace("{digest}", self.digest)
@@ -134,8 +148,9 @@ class Assets:
         return [f"vendor/{BARE[address]}" if address in BARE else _normal(here / address) for address in addresses]
 
 
-def _preloads(up: str, web: str, path: str, modules: Iterable[str]) -> str:
-    requests = [f'<link rel="preload" href="{up}api/{one}" as="fetch" crossorigin>' for one in _first_requests(path)]
+def _preloads(up: str, web: str, asked: Iterable[str], modules: Iterable[str]) -> str:
+    addresses = [html.escape(f"{up}api/{one}") for one in asked]
+    requests = [f'<link rel="preload" href="{address}" as="fetch" crossorigin>' for address in addresses]
     early = [f'<script type="module" async src="{web}{name}"></script>' for name in EARLY if name in modules]
     rest = [f'<link rel="modulepreload" href="{web}{name}">' for name in modules]
     return "".join([*requests, *early, *rest])
@@ -168,13 +183,35 @@ def _module(path: str) -> str:
     return f"pages/{name}.js" if name.isalpha() else ENTRY
 
 
-def _first_requests(path: str) -> list[str]:
-    """The first API requests of a page, which the browser can send before it has any module."""
+def _first_requests(path: str, query: Mapping[str, str]) -> list[str]:
+    """The first API requests of a page, which the browser can send before it has any module.
+
+    They are written as the modules write them. One that is not only costs a request.
+    """
     parts = path.strip("/").split("/")
     if parts[0] != "r" or len(parts) < 2:
+        return FIRST_OF_ALL.get(path.strip("/"), [])
+    run, page = f"runs/{quote(parts[1], safe=UNESCAPED)}", "/".join(parts[2:])
+    own = _of_timeline(query) if page == "timeline" else _of_page(page, query)
+    return [*(f"{run}/{one}" for one in own), run, f"{run}/tape"]
+
+
+def _of_page(page: str, query: Mapping[str, str]) -> list[str]:
+    if query.get("env") or query.get("view"):  # words that these requests would carry too
         return []
-    run = f"runs/{quote(parts[1], safe=UNESCAPED)}"
-    return [*([f"{run}/names"] if parts[2:] == ["metrics"] else []), run, f"{run}/tape"]
+    return [f"overview?{_of_step(query)}"] if page in ("", "overview") else FIRST.get(page, [])
+
+
+def _of_timeline(query: Mapping[str, str]) -> list[str]:
+    """Lanes, and the spans that are seen first: of a stretch of time, else around a step."""
+    stretch, step = STRETCH.match(query.get("view", "")), _of_step(query)
+    which = f"lo={stretch[1]}&hi={stretch[2]}&" if stretch else step and f"{step}&"
+    return ["timeline", f"timeline/spans?{which}margin=1&pixels=4096"]
+
+
+def _of_step(query: Mapping[str, str]) -> str:
+    step = query.get("step", "")
+    return f"step={step}" if WHOLE.match(step) else ""
 
 
 def _asset(path: Path) -> Asset:

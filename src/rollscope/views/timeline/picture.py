@@ -7,6 +7,7 @@ view of many steps does not say which samples its spans worked on.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -93,6 +94,18 @@ class Lanes:
         last = int(np.searchsorted(self.rows.start, hi, "right"))
         return first + np.flatnonzero(self.rows.end[first:last] >= lo)
 
+    def around(self, step: int | None) -> tuple[int, int]:
+        """What a page shows of a step, by default the last: from the step before to the one after.
+
+        Of a step without spans it shows the nearest before; of a run without steps all.
+        """
+        steps = sorted(self.bounds)
+        if not steps:
+            return self.origin, self.end
+        at = len(steps) - 1 if step is None else max(0, bisect_right(steps, step) - 1)
+        start = self.bounds[steps[max(0, at - 1)]][0]
+        return start, max(start, self.bounds[steps[min(len(steps) - 1, at + 1)]][1])
+
 
 def _shifts(run: Run, rows: Rows) -> list[Shift]:
     """How the clocks of units are apart, by the last steps."""
@@ -119,7 +132,10 @@ def _tracks(lanes: list[str]) -> Iterator[Track]:
 
 
 def picture(run: Run, lo: int, hi: int, pixels: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The spans of a stretch, in seconds since the first span of the run."""
+    """The spans of a stretch, in seconds since the first span of the run.
+
+    `tracks` and `names` count those of the run then: who has as many has the same.
+    """
     lanes = lanes_of(run)
     rows, found = lanes.rows, lanes.within(lo, hi)
     width = max(1, (hi - lo) // max(1, pixels))
@@ -133,7 +149,9 @@ def picture(run: Run, lo: int, hi: int, pixels: int) -> tuple[dict[str, Any], di
     if len(narrow):
         merged = _merged(lanes, narrow, lo, width)
         columns = {name: np.concatenate([values, merged[name]]) for name, values in columns.items()}
-    return {"spans": len(found), "exact": is_near and not len(narrow), "samples": full.samples}, columns
+    head = {"spans": len(found), "exact": is_near and not len(narrow), "samples": full.samples}
+    stretch = {"lo": (lo - lanes.origin) / 1e9, "hi": (hi - lanes.origin) / 1e9}
+    return {**head, **stretch, "tracks": len(lanes.tracks), "names": len(rows.names)}, columns
 
 
 def _columns(lanes: Lanes, which: Ints) -> dict[str, NDArray[Any]]:

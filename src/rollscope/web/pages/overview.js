@@ -1,7 +1,7 @@
 /** Overview: is this run healthy? The verdict, findings, six vital signs, the time of a step, three
  * samples, and the configuration. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { kind } from "../base/chart/color.js";
 import { count, duration, portion } from "../base/text/format.js";
 import { lazy } from "../parts/cards/card-section.js";
@@ -26,13 +26,14 @@ export function Page() {
     ...(view.value.view ? { kind: view.value.view } : {}),
     ...(view.value.env ? { env: view.value.env } : {}),
   });
-  useEffect(() => {
+  useLayoutEffect(() => {
     const abort = new AbortController();
     const load = () =>
       get(`runs/${part(view.value.run)}/overview?${query}`, abort.signal).then(setOverview, (e) => {
         if (e.name !== "AbortError") failure.value = e.message;
       });
-    const wait = setTimeout(load, overview ? 120 : 0);
+    if (!overview) load();
+    const wait = overview ? setTimeout(load, 120) : 0;
     return () => {
       clearTimeout(wait);
       abort.abort();

@@ -1,19 +1,19 @@
 /** Timeline: lanes of every worker over time, and below them the answer for the step. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { count, duration, plural } from "../base/text/format.js";
 import { zoomed } from "../base/timeline/lanes.js";
 import { bind } from "../keys.js";
 import { openDeeper } from "../parts/details/trail.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
-import { step, ticks, view as address } from "../state.js";
+import { tape, ticks, view as address } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { Answer } from "../timeline/answer.js";
 import { nameColours } from "../timeline/draw.js";
 import { Lanes } from "../timeline/lanes.js";
-import { keep, restore } from "../timeline/address.js";
-import { at, byVersion, follow, hovered, keyOf, selected, tile, view } from "../timeline/loading.js";
+import { keep, restore, zoom as asked } from "../timeline/address.js";
+import { at, begin, byVersion, hovered, keyOf, outgrown, renew, selected, tile, view } from "../timeline/loading.js";
 
 export const pane = true;
 const HOW = "Drag to pan, ctrl and wheel to zoom, shift and drag to select.";
@@ -23,7 +23,8 @@ const HOW = "Drag to pan, ctrl and wheel to zoom, shift and drag to select.";
 export function Page() {
   const run = address.value.run;
   const live = Math.floor(ticks.value / 8); // a growing run is read again every few events
-  const [index, error] = useAnswer(`runs/${part(run)}/timeline`, live);
+  const [index, error] = useAnswer(`runs/${part(run)}/timeline`, `${live} ${outgrown.value}`);
+  useLayoutEffect(() => begin(run, address.peek().step, asked()), [run]);
   if (error)
     return html`
       <p class="bare-page">${error}</p>
@@ -51,11 +52,12 @@ export function Page() {
 
 /** The step at the caret, or the nearest one before it that has spans. @param {Index} index */
 function stepShown(index) {
-  const before = index.steps.filter((n) => n <= step.value);
+  const caret = address.value.step ?? tape.value?.last ?? Infinity;
+  const before = index.steps.filter((n) => n <= caret);
   return before[before.length - 1] ?? index.steps[0] ?? 0;
 }
 
-/** From the step before to the one after. @param {Index} index @param {number} n
+/** From the step before to the one after; the server knows the same. @param {Index} index @param {number} n
  * @returns {[number, number]} */
 function around(index, n) {
   const i = index.steps.indexOf(n);
@@ -71,7 +73,7 @@ function Timeline({ run, index }) {
   const [answer, error] = useAnswer(`runs/${part(run)}/timeline/step?step=${n}`, index.spans);
   nameColours(index.names);
   const [shown, setShown] = useState("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const first = shown !== run;
     if (first && restore()) return setShown(run);
     view.value = around(index, n);
@@ -79,10 +81,7 @@ function Timeline({ run, index }) {
     setShown(run);
   }, [run, n]);
   useEffect(() => keep(() => around(index, n)), [run, n, index]);
-  useEffect(() => {
-    tile.value = null;
-    follow(run, innerWidth, true);
-  }, [run, index]);
+  useLayoutEffect(() => renew(run, index), [run, index]);
   useEffect(() => bind(keys(run, index)), [run, index]);
   return html`
     <div class="timeline">

@@ -1,6 +1,6 @@
 /** Answers of the API: a hook that fetches one, and its numbers. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { returned } from "../state.js";
 import { get } from "../wire/api.js";
 
@@ -10,7 +10,7 @@ import { get } from "../wire/api.js";
 export function useAnswer(path, version) {
   const [answer, setAnswer] = useState(/** @type {any} */ (null));
   const [error, setError] = useState("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const abort = new AbortController();
     setError("");
     if (path)

@@ -11,13 +11,16 @@ const WAIT_MS = 250; // a browser takes only some changes of the address per sec
 /** A stretch of seconds as words: "12.5-30". @param {[number, number] | null} stretch */
 const words = (stretch) => (stretch ? stretch.map((t) => String(Number(t.toFixed(6)))).join("-") : "");
 
+/** The stretch that the address asks for. */
+export const zoom = () => range(address.peek().view);
+
 /** Take what the address says; true if it says which stretch to show. */
 export function restore() {
-  const zoom = range(address.peek().view);
-  if (zoom) view.value = zoom;
+  const stretch = zoom();
+  if (stretch) view.value = stretch;
   selected.value = range(address.peek().show);
   byVersion.value = address.peek().by === "version";
-  return zoom !== null;
+  return stretch !== null;
 }
 
 /** Keep the address at what is shown. `home` is the stretch that needs no words. Returns how to
@@ -25,8 +28,8 @@ export function restore() {
 export function keep(home) {
   let timer = 0;
   const stop = effect(() => {
-    const zoom = words(view.value) === words(home()) ? "" : words(view.value);
-    const patch = { view: zoom, show: words(selected.value), by: byVersion.value ? "version" : "" };
+    const away = words(view.value) === words(home()) ? "" : words(view.value);
+    const patch = { view: away, show: words(selected.value), by: byVersion.value ? "version" : "" };
     clearTimeout(timer);
     timer = setTimeout(() => {
       const now = address.peek();

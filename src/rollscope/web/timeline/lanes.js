@@ -1,7 +1,7 @@
 /** The lanes: one canvas, drawn from the tile in each frame that moved. A drag pans, with shift it
  * selects; ctrl and the wheel zoom at the pointer; a click opens a span. */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { effect } from "@preact/signals";
 import { layout, rowAt, spanAt, zoomed, kept } from "../base/timeline/lanes.js";
 import { html } from "../parts/html.js";
@@ -19,7 +19,7 @@ export function Lanes({ run, index, path, step }) {
   const strips = machines.value.strips;
   const which = strips.map((s) => `${s.unit} ${s.host} ${s.device}`).join(",");
   const placed = useMemo(() => layout(index.tracks, strips), [index.tracks, which]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const host = /** @type {HTMLDivElement} */ (box.current);
     const surface = /** @type {HTMLCanvasElement} */ (canvas.current);
     let frame = 0;

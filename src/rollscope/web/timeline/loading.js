@@ -13,8 +13,9 @@ import { columns, get, part } from "../wire/api.js";
 /** A machine over the stretch of the tile: shares, null where nothing was measured.
  * @typedef {{host: string, device: string, unit: string, busy: (number | null)[],
  *   full: (number | null)[]}} Strip */
-/** Spans of a stretch that is wider than the view.
+/** Spans of a stretch that is wider than the view, and how many lanes and names the run had then.
  * @typedef {{lo: number, hi: number, exact: boolean, spans: number, samples: string[],
+ *   tracks: number, names: number,
  *   start: Float64Array, end: Float64Array, track: Uint32Array, name: Uint32Array,
  *   flags: Uint8Array, count: Uint32Array, version: Int32Array, sample: Int32Array,
  *   row: Uint32Array}} Tile */
@@ -30,37 +31,78 @@ export const hovered = signal(-1);
 export const selected = signal(/** @type {[number, number] | null} */ (null));
 export const byVersion = signal(false);
 
+/** Counts up when spans came on lanes that the index does not have: it is to be read again. */
+export const outgrown = signal(0);
+
 const WAIT_MS = 60;
+/** Pixels of the first spans, which are asked for before the page has a width: the server writes
+ * the same request into the page. */
+const PIXELS = 4096;
 /** @type {AbortController | null} */
 let flying = null;
 let timer = 0;
+/** The run whose first spans are on their way. */
+let beginning = "";
+/** The index that is drawn. @type {Index | null} */
+let known = null;
 
 /** Does a tile serve a view, sharp enough? @param {Tile | null} t @param {[number, number]} v */
 const serves = (t, [lo, hi]) =>
   t !== null && t.lo <= lo && t.hi >= hi && (t.exact || t.hi - t.lo <= 8 * (hi - lo)) && t.hi - t.lo < 400 * (hi - lo);
 
-/** Fetch the spans around the view, unless they are here. @param {string} run
- * @param {number} width of the screen, in pixels @param {boolean} [always] */
-export function follow(run, width, always = false) {
-  if (!always && serves(tile.peek(), view.peek())) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => fetchTile(run, width), tile.peek() ? WAIT_MS : 0);
+/** Are the lanes and names of spans those of the index? @param {{tracks: number, names: number}} t
+ * @param {Index} index */
+const fits = (t, index) => t.tracks === index.tracks.length && t.names === index.names.length;
+
+/** Ask for the first spans by what the address says, before the lanes are known.
+ * @param {string} run @param {number | null} step @param {[number, number] | null} stretch */
+export function begin(run, step, stretch) {
+  [tile.value, machines.value] = [null, { lo: 0, hi: 1, strips: [] }];
+  [beginning, known] = [run, null];
+  const which = stretch ? `lo=${stretch[0]}&hi=${stretch[1]}&` : step === null ? "" : `step=${Math.floor(step)}&`;
+  fetchTile(run, `${which}margin=1&pixels=${PIXELS}`).finally(() => {
+    if (beginning === run) beginning = "";
+  });
 }
 
-/** @param {string} run @param {number} width */
-async function fetchTile(run, width) {
+/** The index came, or came again: spans of other lanes go, and those of a run that grew come.
+ * @param {string} run @param {Index} index */
+export function renew(run, index) {
+  const grown = known !== null;
+  known = index;
+  if (tile.peek() && !fits(/** @type {Tile} */ (tile.peek()), index)) tile.value = null;
+  if (grown || !tile.peek()) follow(run, innerWidth, true);
+}
+
+/** Fetch the spans around the view, unless they are here or on their way. @param {string} run
+ * @param {number} width of the screen, in pixels @param {boolean} [always] */
+export function follow(run, width, always = false) {
+  if (beginning === run || (!always && serves(tile.peek(), view.peek()))) return;
+  clearTimeout(timer);
+  timer = setTimeout(
+    () => {
+      const [lo, hi] = view.peek();
+      fetchTile(run, `lo=${lo}&hi=${hi}&margin=1&pixels=${Math.round(3 * width)}`);
+    },
+    tile.peek() ? WAIT_MS : 0,
+  );
+}
+
+/** @param {string} run @param {string} query */
+async function fetchTile(run, query) {
   flying?.abort();
   const mine = (flying = new AbortController());
-  const [lo, hi] = view.peek();
-  const [from, to] = [2 * lo - hi, 2 * hi - lo];
-  const path = `runs/${part(run)}/timeline/spans?lo=${from}&hi=${to}&pixels=${Math.round(3 * width)}`;
   try {
-    const { head, columns: c } = unpack(await columns(path, mine.signal));
-    const { exact, spans, samples } = head;
-    tile.value = /** @type {Tile} */ ({ lo: from, hi: to, exact, spans, samples, .../** @type {any} */ (c) });
+    const { head, columns: c } = unpack(await columns(`runs/${part(run)}/timeline/spans?${query}`, mine.signal));
+    if (known && !fits(head, known)) {
+      outgrown.value++;
+      return;
+    }
+    tile.value = /** @type {Tile} */ ({ .../** @type {any} */ (head), .../** @type {any} */ (c) });
     [at.value, hovered.value] = [-1, -1];
-    const { strips } = await get(`runs/${part(run)}/timeline/strips?lo=${from}&hi=${to}&points=600`);
-    if (mine === flying) machines.value = { lo: from, hi: to, strips };
+    const stretch = `lo=${head.lo}&hi=${head.hi}`;
+    const { strips } = await get(`runs/${part(run)}/timeline/strips?${stretch}&points=600`);
+    if (mine === flying) machines.value = { lo: head.lo, hi: head.hi, strips };
   } catch (error) {
     if (/** @type {Error} */ (error).name !== "AbortError") throw error;
   }

@@ -19,6 +19,7 @@ from rollscope.views.timeline.strips import strips
 
 router = APIRouter(tags=["timeline"])
 Seconds = Annotated[float, Query(ge=-1e9, le=1e10, description="seconds since the first span of the run")]
+Step = Annotated[int | None, Query(ge=-(2**53), le=2**53)]
 
 
 @router.get("/runs/{run}/timeline")
@@ -47,17 +48,30 @@ def index(library: Lib, run: RunId) -> dict[str, Any]:
     responses={200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns of spans"}},
 )
 def spans(
-    library: Lib, run: RunId, lo: Seconds, hi: Seconds, pixels: Annotated[int, Query(ge=1, le=20_000)] = 1200
+    library: Lib,
+    run: RunId,
+    lo: Seconds | None = None,
+    hi: Seconds | None = None,
+    step: Step = None,
+    margin: Annotated[float, Query(ge=0, le=10, description="as much more on both sides, in widths")] = 0,
+    pixels: Annotated[int, Query(ge=1, le=20_000)] = 1200,
 ) -> Response:
-    """Spans of a stretch of time; those narrower than a pixel are merged where they are many."""
+    """Spans of a stretch of time; those narrower than a pixel are merged where they are many.
+
+    Without `lo` and `hi`, the stretch that the page shows of a step, by default of the last one.
+    """
     with library.reading(run) as reader:
-        origin = lanes_of(reader).origin
-        return reply(*picture(reader, origin + round(lo * 1e9), origin + round(max(lo, hi) * 1e9), pixels))
+        lanes = lanes_of(reader)
+        around = lanes.around(step)
+        start = around[0] if lo is None else lanes.origin + round(lo * 1e9)
+        end = max(start, around[1] if hi is None else lanes.origin + round(hi * 1e9))
+        more = round((end - start) * margin)
+        return reply(*picture(reader, start - more, end + more, pixels))
 
 
 @router.get("/runs/{run}/timeline/step")
 @as_json
-def step(library: Lib, run: RunId, step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None) -> dict[str, Any]:
+def step(library: Lib, run: RunId, step: Step = None) -> dict[str, Any]:
     """Critical path, shares, waits and levers of a step, by default the last complete one."""
     with library.reading(run) as reader:
         return answer(reader, step).json()
