@@ -41,6 +41,8 @@ const PIXELS = 4096;
 /** @type {AbortController | null} */
 let flying = null;
 let timer = 0;
+/** Spans are to come even if some are here that serve the view. */
+let wanted = false;
 /** The run whose first spans are on their way. */
 let beginning = "";
 /** The index that is drawn. @type {Index | null} */
@@ -58,7 +60,8 @@ const fits = (t, index) => t.tracks === index.tracks.length && t.names === index
  * @param {string} run @param {number | null} step @param {[number, number] | null} stretch */
 export function begin(run, step, stretch) {
   [tile.value, machines.value] = [null, { lo: 0, hi: 1, strips: [] }];
-  [beginning, known] = [run, null];
+  [beginning, known, wanted] = [run, null, false];
+  clearTimeout(timer);
   const which = stretch ? `lo=${stretch[0]}&hi=${stretch[1]}&` : step === null ? "" : `step=${Math.floor(step)}&`;
   fetchTile(run, `${which}margin=1&pixels=${PIXELS}`).finally(() => {
     if (beginning === run) beginning = "";
@@ -77,10 +80,13 @@ export function renew(run, index) {
 /** Fetch the spans around the view, unless they are here or on their way. @param {string} run
  * @param {number} width of the screen, in pixels @param {boolean} [always] */
 export function follow(run, width, always = false) {
-  if (beginning === run || (!always && serves(tile.peek(), view.peek()))) return;
+  if (beginning === run) return;
   clearTimeout(timer);
+  wanted ||= always;
+  if (!wanted && serves(tile.peek(), view.peek())) return;
   timer = setTimeout(
     () => {
+      wanted = false;
       const [lo, hi] = view.peek();
       fetchTile(run, `lo=${lo}&hi=${hi}&margin=1&pixels=${Math.round(3 * width)}`);
     },
