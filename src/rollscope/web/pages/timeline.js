@@ -57,8 +57,8 @@ function stepShown(index) {
   return before[before.length - 1] ?? index.steps[0] ?? 0;
 }
 
-/** From the step before to the one after; the server knows the same. @param {Index} index @param {number} n
- * @returns {[number, number]} */
+/** From the step before to the one after, as the server has it. @param {Index} index
+ * @param {number} n @returns {[number, number]} */
 function around(index, n) {
   const i = index.steps.indexOf(n);
   const from = index.starts[Math.max(0, i - 1)] ?? 0;
