@@ -1,7 +1,7 @@
 """The runs of our trainer that bench/doctor.py diagnoses: each failure, seed and strength.
 
-`python bench/doctor_trainings.py FOLDER SEEDS [WORKERS]` trains what is not there yet. It needs
-numpy and torch alone, so it can run where there are many cores, and the folder be carried home.
+`python bench/doctor_trainings.py FOLDER SEEDS [WORKERS] [DEVICE]` trains what is not there yet. It
+needs numpy and torch alone, so it can run on a machine with a GPU, and the folder be carried home.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def _base(kind: str) -> dict[str, Any]:
     if ppo:  # the policy learns this task within the steps; the critic explains nothing of it
         return _sorting() | {"algorithm": algorithm}
     return {
-        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0, "device": "cpu"},
+        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0},
         "environment": {"name": "countdown", "options": {"numbers": 3, "largest": 9, "skill": 0.5}},
         "model": {"context": 32},
         "warmup": {"steps": 300},
@@ -83,7 +84,7 @@ def _base(kind: str) -> dict[str, Any]:
 
 def _sorting() -> dict[str, Any]:
     return {
-        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0, "device": "cpu"},
+        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0},
         "environment": {"name": "sorting", "options": {"length": 4, "letters": "abcdef"}},
         "model": {"context": 32},
         "warmup": {"steps": 200},
@@ -112,7 +113,7 @@ def trainings(seeds: list[int]) -> Iterator[Training]:
                 yield Training(fault, seed, strength, first) if fault in SIZED else Training(fault, seed, 1.0, start)
 
 
-def train(training: Training, folder: str) -> str:
+def train(training: Training, folder: str, device: str) -> str:
     """Train one run, unless its mark says that it is there. A run that crashes is as it should."""
     mark = Path(folder, f"{training.name}.done")
     if mark.exists():
@@ -121,7 +122,9 @@ def train(training: Training, folder: str) -> str:
     from rollscope.trainer.train import train as run
 
     try:
-        run(build(training.table()), folder, None)
+        table = training.table()
+        table["run"]["device"] = device
+        run(build(table), folder, None)
         ended = "finished"
     except Exception as error:
         ended = f"{type(error).__name__}: {error}"
@@ -132,11 +135,12 @@ def train(training: Training, folder: str) -> str:
 def main() -> None:
     folder, seeds = sys.argv[1], [int(word) for word in sys.argv[2].split(",")]
     workers = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    device = sys.argv[4] if len(sys.argv) > 4 else "cpu"
     os.environ.update(OMP_NUM_THREADS="1")
     Path(folder).mkdir(parents=True, exist_ok=True)
     wanted = [*trainings(seeds)]
     with ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
-        for i, said in enumerate(pool.map(train, wanted, [folder] * len(wanted))):
+        for i, said in enumerate(pool.map(partial(train, folder=folder, device=device), wanted)):
             if said:
                 print(f"{i + 1}/{len(wanted)} {said}", flush=True)
 

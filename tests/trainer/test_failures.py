@@ -65,6 +65,13 @@ def test_a_failure_shows_in_its_metric(well, tmp_path, name):
     assert promised(list(healthy.values(metric).values()), list(broken.values(metric).values()))
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_failure_is_made_on_a_gpu_too(tmp_path, name):
+    more = FAST | {"run": {"steps": 5, "device": "cuda"}, "failure": {"name": name, "start": 2}}
+    assert len(trained(table(**more), tmp_path).values("reward/mean")) == 5
+
+
 def test_every_failure_is_tested():
     assert set(PROMISES) | ELSEWHERE | OTHERS == set(FAILURES)
 

@@ -59,6 +59,11 @@ class Report:
     message: str = ""  # why it died
 
 
+def _noise(like: torch.Tensor, seed: int) -> torch.Tensor:
+    """Normal noise: the same on every device."""
+    return torch.randn(like.shape, generator=torch.Generator().manual_seed(seed)).to(like.device)
+
+
 class RolloutWorker:
     def __init__(self, index: int, spec: WorkerSpec) -> None:
         self.index, self.spec = index, spec
@@ -73,8 +78,7 @@ class RolloutWorker:
         with self.player.timeline.span("sync_weights", step=version, version=version):
             faults.delay_sync(version)
             if faults.sampler_noise and faults.active(version):
-                noise = torch.randn(weights.shape, generator=torch.Generator().manual_seed(faults.seed + version))
-                weights = weights + faults.sampler_noise * weights.abs().mean() * noise
+                weights = weights + faults.sampler_noise * weights.abs().mean() * _noise(weights, faults.seed + version)
             vector_to_parameters(weights.to(self.spec.device, copy=True), self.model.parameters())
         self.player.version = version
 
