@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-rooms test-pages test-floors test-frameworks team postgres check fmt bench docs pictures docs-check setup chromium clean
+.PHONY: run test test-rooms test-pages test-floors test-frameworks test-frameworks-all team postgres check fmt bench docs pictures docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
@@ -25,6 +25,10 @@ test-floors: $(VENV)/.test
 
 test-frameworks: $(VENV)/.test
 	$(BIN)/python tests/frameworks/run.py
+
+# More frameworks write dumps with their own code; what they write is kept in tests/golden/dumps.
+test-frameworks-all: $(VENV)/.test
+	$(BIN)/python tests/frameworks/run_all.py
 
 # The lake, with a real PostgreSQL and a real S3 server, in an environment of its own.
 team: $(VENV)/.test postgres

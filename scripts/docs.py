@@ -20,6 +20,7 @@ import docs_format  # noqa: E402
 import docs_metrics  # noqa: E402
 import docs_names  # noqa: E402
 import docs_rules  # noqa: E402
+import docs_sources  # noqa: E402
 
 
 def texts() -> dict[Path, str]:
@@ -30,6 +31,7 @@ def texts() -> dict[Path, str]:
         DOCS / "names.md": docs_names.page(),
         DOCS / "rules.md": docs_rules.page(),
         DOCS / "cli.md": docs_cli.page(),
+        DOCS / "sources.md": docs_sources.page(),
         DOCS / "format.md": docs_format.page(),
         DOCS / "bench.md": docs_bench.page(),
         DOCS / "timeline.md": docs_bench.timeline(),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rollscope.store import store as rs  # the stored series, without derived ones
+from tests.recorded import LIVE, held, recorded
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -60,6 +61,7 @@ def test_openrlhf_and_its_shown_samples(outputs: dict[str, Path]) -> None:
     assert all(stored(run, name) == values for name, values in expected.items())
     assert run.record()["framework"] == "openrlhf" and run.config["lr"] == 0.1 and run.record()["state"] == "finished"
     assert list(run.samples(columns=["completion"])["completion"]) == ["text"] * 4
+    assert recorded(run) == held("openrlhf", LIVE)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -72,6 +74,7 @@ def test_rlinf_and_its_single_workers(outputs: dict[str, Path]) -> None:
         (values,) = theirs(out / "workers" / "ActorGroup" / f"rank_{rank}" / "tensorboard").values()
         assert stored(run, f"worker/ActorGroup/rank_{rank}/train/actor/policy_loss") == values
     assert run.record()["framework"].startswith("rlinf") and run.config["runner"]["per_worker_log"] is True
+    assert recorded(run) == held("rlinf", LIVE)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -84,3 +87,4 @@ def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> N
             assert stored(run, name) == values, name
     assert run.record()["framework"].startswith("trinity@0.6")
     assert list(run.samples(columns=["completion"])["completion"]) == ["a"]
+    assert recorded(run) == held("trinity", LIVE)

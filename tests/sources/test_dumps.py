@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rollscope.store.store import open as open_runs
+from tests.recorded import held, recorded
 from tests.sources.conftest import Imported
 from tests.sources.dump_files import CHAT, WRITERS, episode, slime_samples, write_lines
 
@@ -252,3 +253,8 @@ def test_an_import_that_broke_off_goes_on_in_the_middle_of_a_file(form: str, tmp
     told = [row["prompt"] for item in [*items[:middle], *after] if isinstance(item, Records) for row in item.rows]
     assert told == [f"q{i}" for i in range(3500)]
     assert 0 < items[middle].done < items[middle].total
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_table_says_what_is_recorded(name: str, world: World) -> None:
+    assert recorded(world.imported.run(world.id(name))) == held(name)

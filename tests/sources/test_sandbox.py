@@ -221,7 +221,10 @@ def test_numbers_arrive_as_they_were_sent(count: int, names: int, wide: bool, se
         assert (item.split, item.rank, item.clock) == ("eval", 3, "clock")
 
 
-@given(st.dictionaries(st.sampled_from(["is", "id", "names", "rows", "table", "facts", "path"]), values), st.binary())
+@given(
+    st.dictionaries(st.sampled_from(["is", "id", "names", "rows", "table", "facts", "path", "texts"]), values),
+    st.binary(),
+)
 @settings(max_examples=300)
 def test_a_frame_of_a_hostile_sender_is_refused_or_harmless(head: dict[str, Any], body: bytes) -> None:
     for kind in ("points", "records", "run", "mark", "skipped", "restart", head.get("is")):
@@ -229,6 +232,19 @@ def test_a_frame_of_a_hostile_sender_is_refused_or_harmless(head: dict[str, Any]
             frames.decode({**head, "is": kind}, body, Path("/file"))
         except frames.BadFrame:
             continue
+
+
+def test_texts_of_rows_arrive_as_they_were_sent() -> None:
+    rows = [{"id": "a", "prompt": "é", "completion": ""}, {"id": "b", "prompt": None}, {"id": "c", "prompt": "\ud800"}]
+    assert received(Records("samples", rows)) == [Records("samples", rows)]
+
+
+@pytest.mark.parametrize(
+    "lengths", [{"prompt": [5]}, {"prompt": [1, 1]}, {"prompt": [-2]}, {"prompt": [True]}, {"p": "x"}]
+)
+def test_texts_that_do_not_fit_their_rows_are_refused(lengths: Any) -> None:
+    with pytest.raises(frames.BadFrame):
+        frames.decode({"is": "records", "table": "samples", "rows": [{}], "texts": lengths}, b"ab", Path("/file"))
 
 
 @pytest.mark.parametrize("id", ["../x", "/etc", ".", "..", "", "a/b", "a\0b", "-x"])

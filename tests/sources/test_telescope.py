@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.recorded import held, recorded
+
 
 def compressed(text: str) -> bytes:
     sink = pa.BufferOutputStream()
@@ -96,6 +98,7 @@ def test_samples_turns_spans_and_metrics(form: str, tmp_path: Path, imported: An
     assert span["microbatch"] == 0 and "minibatch" not in span
     assert imported.series("loss/actor/policy") == {1: 0.25} and imported.series("entropy") == {1: 2.0}
     assert imported.table("host")[0]["device"] == "gpu3"
+    assert recorded(imported.run()) == held("telescope")
     assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rollscope.sources.trinity.pickled import Refused, experience
+from tests.recorded import held, recorded
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trinity" / "explorer_output.db"
 
@@ -23,6 +24,7 @@ def test_experiences_of_the_sql_buffer_are_samples(imported: Any) -> None:
     stored = db.execute("select count(*), sum(reward) from pipeline_input").fetchone()
     db.close()
     assert len(samples) == stored[0] and sum(s.get("reward") or 0 for s in samples) == pytest.approx(stored[1])
+    assert recorded(imported.run()) == held("trinity")
     first = samples[0]
     assert len(first["token_ids"]) == first["completion_tokens"] and first["policy_version_min"] is not None
     assert imported.take(GOLDEN).runs[imported.ids()[0]] == {"values": 0, "rows": 0}

@@ -46,12 +46,15 @@ def _sample(row: Row, spot: Spot) -> Tables:
     messages = row.get("messages")
     if isinstance(messages, list) and messages and not any(row.get(name) for name in COMPLETION):
         row = {**row, "prompt": text(messages[:-1]) or "", "completion": text(messages[-1:])}
-    read = sample({name: value for name, value in row.items() if name != "messages"}, spot.id, 0, spot.time_ns)
+    if messages is not None:
+        row = {name: value for name, value in row.items() if name != "messages"}
+    read = sample(row, spot.id, 0, spot.time_ns)
     if read is None:
         raise ValueError("it has neither a prompt nor a completion")
-    task = digest(read["prompt"] or "")
-    group = f"{whole(row.get('step')) or 0}/{task}"
-    known = {"step": whole(row.get("step")) or 0, "task": task, "group": read.get("group") or group}
-    repeat = spot.place.repeats.number(group)
-    chat = {"messages": messages} if isinstance(messages, list) else {}
-    return {"samples": [{**read, **known, "repeat": repeat, **chat}]}
+    step, task = whole(row.get("step")) or 0, digest(read["prompt"] or "")
+    group = f"{step}/{task}"
+    read |= {"step": step, "task": task, "group": read.get("group") or group}
+    read["repeat"] = spot.place.repeats.number(group)
+    if isinstance(messages, list):
+        read["messages"] = messages
+    return {"samples": [{name: value for name, value in read.items() if value is not None}]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .gather import number, whole
@@ -20,6 +21,14 @@ STEP = ("step", "global_step", "rollscope/step")
 ANSWER = ("answer", "gts", "ground_truth")
 FATE = ("group", "stop_reason", "discard_reason", "trained")  # kept under their own names
 KNOWN = (*PROMPT, *COMPLETION, *REWARD, *STEP, *ANSWER, *FATE, "advantage", "id", "completion_tokens", "rewards")
+ROLES: dict[str, tuple[str, ...]] = {
+    "prompt": PROMPT,
+    "completion": COMPLETION,
+    "reward": REWARD,
+    "step": STEP,
+    "answer": ANSWER,
+    **{name: (name,) for name in ("id", "advantage", "rewards", *FATE)},
+}
 NUMBERED = re.compile(r"(input|output|score)_(\d+)")
 
 
@@ -56,32 +65,43 @@ def sample(cell: Mapping[str, Any], id: str, step: int, time_ns: int) -> dict[st
 
     A number in an unknown column is the reward of a function; other unknown columns go to `extra`.
     """
-    low = {name.lower(): value for name, value in cell.items()}
-    prompt, completion = (_first(low, names) for names in (PROMPT, COMPLETION))
+    roles, unknown = _plan(tuple(cell))
+    prompt, completion = _first(cell, roles["prompt"]), _first(cell, roles["completion"])
     if prompt is None and completion is None:
         return None
-    unknown = {name: value for name, value in cell.items() if name.lower() not in KNOWN}
-    rewards = {name: value for name, value in unknown.items() if number(value) is not None}
-    rewards |= _mapping(low.get("rewards"))
-    extra = {name: value for name, value in unknown.items() if name not in rewards and value is not None}
-    own_step, answer = whole(_first(low, STEP)), _first(low, ANSWER)
-    return {
-        "id": str(low.get("id") or id),
+    rewards = {name: cell[name] for name in unknown if number(cell[name]) is not None}
+    extra = {name: cell[name] for name in unknown if name not in rewards and cell[name] is not None}
+    rewards |= _mapping(_first(cell, roles["rewards"]))
+    own_step = whole(_first(cell, roles["step"]))
+    read = {
+        "id": str(_first(cell, roles["id"]) or id),
         "step": step if own_step is None else own_step,
         "time_ns": time_ns,
         "prompt": text(prompt),
         "completion": text(completion),
-        "reward": number(_first(low, REWARD)),
-        "advantage": number(low.get("advantage")),
-        **{name: low[name] for name in FATE if low.get(name) is not None},
+        "reward": number(_first(cell, roles["reward"])),
+        "advantage": number(_first(cell, roles["advantage"])),
         "rewards": rewards or None,
         "extra": extra or None,
-        "answer": None if answer is None else text(answer),
+        "answer": text(_first(cell, roles["answer"])),
+        **{name: value for name in FATE if (value := _first(cell, roles[name])) is not None},
     }
+    return read
 
 
-def _first(low: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((low[name] for name in names if low.get(name) is not None), None)
+@lru_cache(maxsize=1024)
+def _plan(names: tuple[str, ...]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """The columns of each role, the most wanted first, and those of none."""
+    low = {name.lower(): name for name in names}
+    roles = {role: tuple(low[word] for word in words if word in low) for role, words in ROLES.items()}
+    return roles, tuple(name for name in names if name.lower() not in KNOWN)
+
+
+def _first(cell: Mapping[str, Any], names: Sequence[str]) -> Any:
+    for name in names:
+        if (value := cell[name]) is not None:
+            return value
+    return None
 
 
 def _mapping(value: Any) -> dict[str, Any]:

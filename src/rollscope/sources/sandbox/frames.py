@@ -25,6 +25,10 @@ LARGEST = 1 << 30  # bytes of a head or a body
 VALUES = 1 << 19  # values in a frame of points
 ROWS = 256  # rows in a frame of records
 LONGEST = 500  # characters of a sentence about a problem
+TEXTS = {
+    name: frozenset(column.name for column in columns if column.big and column.type == "string")
+    for name, columns in TABLES.items()
+}
 ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
 
@@ -85,7 +89,8 @@ def _used(names: Sequence[str], index: NDArray[Any]) -> tuple[Sequence[str], byt
 
 def _records(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
     try:
-        yield pack({"is": "records", "table": table, "rows": rows})
+        short, lengths, body = _apart(table, rows)
+        yield pack({"is": "records", "table": table, "rows": short, "texts": lengths}, body)
     except (TypeError, ValueError, RecursionError) as error:
         if len(rows) > 1:
             for row in rows:
@@ -97,6 +102,41 @@ def _records(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
             yield pack(
                 {"is": "skipped", "why": f"a row of {table} cannot be kept ({error})", "path": "", "offset": None}
             )
+
+
+def _apart(table: str, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[str, list[int]], bytes]:
+    """The rows without their texts, the length of each text (-1: none), and the texts.
+
+    As bytes they cost a copy, as JSON a look at every character.
+    """
+    names = [name for name in TEXTS.get(table, ()) if any(isinstance(row.get(name), str) for row in rows)]
+    short, lengths, parts = list(rows), dict[str, list[int]](), list[bytes]()
+    for name in names:
+        texts = [
+            value.encode("utf-8", "surrogatepass") if isinstance(value := row.get(name), str) else None for row in rows
+        ]
+        lengths[name] = [-1 if text is None else len(text) for text in texts]
+        parts += [text for text in texts if text is not None]
+    if names:
+        short = [
+            {key: value for key, value in row.items() if key not in names or not isinstance(value, str)} for row in rows
+        ]
+    return short, lengths, b"".join(parts)
+
+
+def _together(rows: list[dict[str, Any]], lengths: Mapping[str, list[int]], body: bytes) -> list[dict[str, Any]]:
+    """The rows with their texts. Raises `BadFrame` if the body does not hold them exactly."""
+    at = 0
+    for name, sizes in lengths.items():
+        if len(sizes) != len(rows) or not all(type(size) is int and size >= -1 for size in sizes):
+            raise BadFrame("the texts are not those of the rows")
+        for row, size in zip(rows, sizes, strict=True):
+            if size >= 0:
+                row[name] = body[at : at + size].decode("utf-8", "surrogatepass")
+                at += size
+    if at != len(body):
+        raise BadFrame("the texts do not have the announced size")
+    return rows
 
 
 def unpack(head: bytes) -> dict[str, Any]:
@@ -124,7 +164,7 @@ def _decode(head: Mapping[str, Any], body: bytes, path: Path) -> Item:
         case "records":
             if head["table"] not in TABLES or not all(isinstance(row, dict) for row in head["rows"]):
                 raise BadFrame("records of an unknown table")
-            return Records(head["table"], head["rows"])
+            return Records(head["table"], _together(head["rows"], head.get("texts", {}), body))
         case "run":
             if not ID.fullmatch(head["id"]):
                 raise BadFrame(f"{head['id']!r} is not the id of a run")

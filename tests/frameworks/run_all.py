@@ -1,0 +1,54 @@
+"""`make test-frameworks-all`: let more frameworks write dumps with their own code, and read them.
+
+Each package lives in a folder of its own, `.venvs/NAME`, beside the environment of veRL. What it
+writes is kept in `tests/golden/dumps`, where CI reads it without the package.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+from run import RECIPES, ROOT, VENVS, make, pip
+
+HERE = ROOT / "tests" / "frameworks"
+GOLDEN = ROOT / "tests" / "golden" / "dumps"
+PACKAGES = {  # name -> package without its dependencies, and those that its dump needs
+    "verifiers": ("verifiers==0.4.0", "verifiers==0.4.0"),
+    "tinker": ("tinker-cookbook==0.5.8", "chz", "tinker", "termcolor", "blobfile", "rich"),
+    "art": ("openpipe-art==0.5.18", "python-dotenv", "litellm", "openai", "polars", "typer"),
+    "swift": ("ms-swift==4.6.0", "modelscope", "json_repair", "addict"),
+    "skyrl": ("skyrl==0.3.0", "loguru", "jaxtyping", "skyrl-gym"),
+}
+
+
+def install(name: str, package: str, *needed: str) -> None:
+    folder = VENVS / name
+    if not (folder / ".made").exists():
+        print(f"making .venvs/{name}", flush=True)
+        pip("verl", "--target", str(folder), *needed)
+        pip("verl", "--target", str(folder), "--no-deps", "--upgrade", package)
+        (folder / ".made").write_text(package)
+
+
+def write(name: str) -> None:
+    """Let the framework write its dump."""
+    shutil.rmtree(GOLDEN / name, ignore_errors=True)
+    env = {**os.environ, "PYTHONPATH": str(VENVS / name)}
+    command = [str(VENVS / "verl" / "bin" / "python"), str(HERE / "dumps_run.py"), name, str(GOLDEN / name)]
+    subprocess.run(command, env=env, check=True)
+
+
+def main() -> int:
+    make("verl", RECIPES["verl"])
+    for name, packages in PACKAGES.items():
+        install(name, *packages)
+        write(name)
+    command = [sys.executable, "-m", "pytest", str(ROOT / "tests" / "sources" / "test_packages.py"), *sys.argv[1:]]
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""What is recorded of each framework: the table of docs/sources.md, and the tests that hold it.
+
+`scripts/docs.py` writes the table from `ROWS`. A test of each row imports or records what the
+framework writes, asks `recorded` what the run holds, and compares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+KINDS = ("numbers", "samples", "groups", "tokens", "log-probabilities", "versions", "turns", "spans", "evaluations")
+LIVE, FILES = "live", "import, `--follow`"
+PACKAGE = "with the package on the CPU"
+LOGGERS = "with the package's own loggers on the CPU"
+FORMAT = "with files in its format, read in its source"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A framework, and one way to record it."""
+
+    framework: str
+    way: str
+    holds: frozenset[str]
+    tested: str
+
+
+def _row(framework: str, way: str, holds: str, tested: str) -> Row:
+    return Row(framework, way, frozenset(holds.replace(",", "").split()), tested)
+
+
+ROWS = (
+    _row("openrlhf", LIVE, "numbers, samples, evaluations", LOGGERS),
+    _row("rlinf", LIVE, "numbers, evaluations", LOGGERS),
+    _row("trinity", LIVE, "numbers, samples, evaluations", LOGGERS),
+    _row(
+        "trinity", FILES, "samples, groups, tokens, log-probabilities, versions", "with a buffer that the package wrote"
+    ),
+    _row("telescope", FILES, "numbers, samples, groups, turns, spans", FORMAT),
+    _row("miles", FILES, "samples, groups, tokens, log-probabilities, versions, turns", FORMAT),
+    _row("slime", FILES, "samples, groups, tokens, log-probabilities, versions, evaluations", FORMAT),
+    _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),
+    _row("roll", FILES, "samples, groups, turns", FORMAT),
+    _row("rllm", FILES, "samples, groups, turns", FORMAT),
+    _row("areal", FILES, "samples, groups, versions, evaluations", FORMAT),
+    _row("skyrl", FILES, "numbers, samples, groups, evaluations", PACKAGE),
+    _row("prime_rl", FILES, "numbers, samples, groups, tokens, log-probabilities, versions, turns", PACKAGE),
+    _row("tinker", FILES, "numbers, samples, groups, versions, spans", PACKAGE),
+    _row("swift", FILES, "numbers, samples, groups", PACKAGE),
+    _row("art", FILES, "numbers, samples, groups, turns", PACKAGE),
+)
+
+
+def recorded(run: Any) -> set[str]:
+    """The kinds of which a run holds anything."""
+    samples, metrics = run.samples(), run.metrics()
+    found = {
+        "numbers": len(metrics["name"]) > 0,
+        "samples": len(samples["id"]) > 0,
+        "groups": _any(samples, "group"),
+        "tokens": _any(samples, "token_ids"),
+        "log-probabilities": any(_any(samples, name) for name in ("logp", "old_logp", "rollout_logp")),
+        "versions": _any(samples, "policy_version_max"),
+        "turns": run.sql("select count(*) as n from turns")["n"][0] > 0,
+        "spans": run.sql("select count(*) as n from spans")["n"][0] > 0,
+        "evaluations": "eval" in [*samples["split"]] or _evaluated(run),
+    }
+    return {kind for kind, is_there in found.items() if is_there}
+
+
+def _evaluated(run: Any) -> bool:
+    return bool(run.sql("select count(*) as n from metrics where split = 'eval'")["n"][0] > 0)
+
+
+def _any(samples: Any, name: str) -> bool:
+    return any(
+        value is not None and value == value if not hasattr(value, "__len__") else len(value)
+        for value in samples.get(name, [])
+    )
+
+
+def held(framework: str, way: str = FILES) -> frozenset[str]:
+    """What the table says of a framework."""
+    return next(row.holds for row in ROWS if (row.framework, row.way) == (framework, way))
