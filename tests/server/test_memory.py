@@ -109,6 +109,22 @@ def test_of_a_run_that_grows_only_the_newest_answers_are_kept(
     assert 0 < kept[-1] < 9 * kept[0]  # two answers of four times the steps; all eight would be 15 times as much
 
 
+def test_a_closed_server_leaves_nothing_behind(run: rs.Run, tmp_path: Path) -> None:
+    grow(run, 0)
+    app = application(str(tmp_path))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        ask(client)
+        for path in ("/", "/api", "/api/health", "/sign-in", "/frame", "/nothing/here"):
+            client.get(path)
+    known = weakref.ref(app)
+    del app, client
+    until = time.monotonic() + 60
+    while known() is not None and time.monotonic() < until:  # a thread of it may still be reading
+        gc.collect()
+        time.sleep(0.05)
+    assert known() is None
+
+
 def test_addresses_that_do_not_exist_leave_nothing_behind() -> None:
     assets = Assets()
     known = weakref.ref(assets)

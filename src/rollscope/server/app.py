@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import mimetypes
 import threading
+import weakref
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.responses import Response
@@ -110,10 +111,11 @@ def application(
     errors.install(app)
     if app.state.door is not None:
         app.add_middleware(Gate, door=app.state.door, desks=app.state.desks)
-    app.include_router(_api(app))
+    itself = cast(FastAPI, weakref.proxy(app))  # FastAPI keeps handlers for ever; they must not keep the application
+    app.include_router(_api(itself))
     if receiver is not None:
         app.include_router(otlp.router, responses=PROBLEMS, dependencies=[Depends(may_record_everywhere)])
-    _pages(app, dev)
+    _pages(itself, dev)
     return app
 
 
