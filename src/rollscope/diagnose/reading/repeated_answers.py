@@ -7,8 +7,9 @@ always varies is noisy, and nothing changed.
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,7 +24,8 @@ from .live_numbers import MOST_SAMPLES, RESUMED, spread_steps
 COLUMNS = ("id", "step", "split", "task", "prompt", "completion", "reward", "score", "error")
 TOLERANCE = 1e-6
 Given = tuple[int, float, str]  # step, what was paid, id of the sample
-Answer = tuple[tuple[str, str], float, str]  # task or prompt and text, what was paid, id of the sample
+Answer = tuple[bytes, float, str]  # a hash of the prompt and the text, what was paid, id of the sample
+MOST_KEPT = 128  # steps whose answers are kept: those that are asked for, and some that were
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class RepeatedAnswers:
         counts = self._run.count_by_step("samples")
         chosen = spread_steps([step for step in sorted(counts) if until is None or step <= until])
         self._refresh({step: counts[step] + RESUMED * self._run.resumes for step in chosen})
-        given: dict[tuple[str, str], list[Given]] = defaultdict(list)
+        given: dict[bytes, list[Given]] = defaultdict(list)
         for step in chosen:
             for key, paid, id in self._answers.get(step, ()):
                 given[key].append((step, paid, id))
@@ -66,6 +68,12 @@ class RepeatedAnswers:
         self._answers |= {step: [] for step in changed}
         for step, answer in _answers(self._run.samples_of_steps(COLUMNS, changed)):
             self._answers[step].append(answer)
+        self._forget_all_but(marks)
+
+    def _forget_all_but(self, asked: Collection[int]) -> None:
+        """As a run grows, other steps are chosen: forget those that were read first."""
+        for step in [step for step in self._answers if step not in asked][: max(0, len(self._answers) - MOST_KEPT)]:
+            del self._answers[step], self._marks[step]
 
 
 def drift(run: Run, until: int | None = None) -> Drift:
@@ -85,7 +93,13 @@ def _answers(rows: pa.Table) -> Iterator[tuple[int, Answer]]:
         paid = score if score is not None and score == score else reward
         if split == "eval" or not text or paid is None or paid != paid or error or read[step] > 4 * MOST_SAMPLES:
             continue
-        yield step, ((str(task or prompt or ""), text), paid, id)
+        yield step, (_hashed(str(task or prompt or ""), text), paid, id)
+
+
+def _hashed(task: str, text: str) -> bytes:
+    """The same for the same answer to the same prompt. Texts may be long, and are many."""
+    words = f"{len(task)} {task}{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(words, digest_size=16).digest()
 
 
 def compared(repeated: list[list[Given]]) -> Drift:
