@@ -43,7 +43,7 @@ ROWS = (
     _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),
     _row("roll", FILES, "samples, groups, turns", FORMAT),
     _row("rllm", FILES, "samples, groups, turns", FORMAT),
-    _row("areal", FILES, "samples, groups, versions, evaluations", FORMAT),
+    _row("areal", FILES, "samples, groups, versions, evaluations", PACKAGE),
     _row("skyrl", FILES, "numbers, samples, groups, evaluations", PACKAGE),
     _row("prime_rl", FILES, "numbers, samples, groups, tokens, log-probabilities, versions, turns", PACKAGE),
     _row("tinker", FILES, "numbers, samples, groups, versions, spans", PACKAGE),

@@ -20,6 +20,11 @@ PACKAGES = {  # name -> package without its dependencies, and those that its dum
     "tinker": ("tinker-cookbook==0.5.8", "chz", "tinker", "termcolor", "blobfile", "rich"),
     "art": ("openpipe-art==0.5.18", "python-dotenv", "litellm", "openai", "polars", "typer"),
     "swift": ("ms-swift==4.6.0", "modelscope", "json_repair", "addict"),
+    "areal": (
+        "areal==1.0.4",
+        *("colorlog", "aiofiles", "uvloop", "aiohttp", "hydra-core", "setproctitle", "tenacity", "json5", "flask"),
+        *("swanlab", "lark", "numba", "einops", "openai"),
+    ),
     "skyrl": ("skyrl==0.3.0", "loguru", "jaxtyping", "skyrl-gym"),
 }
 

@@ -23,6 +23,7 @@ import pytest
 from rollscope.errors import RollscopeError
 from rollscope.sources.otlp.body import LARGEST
 from rollscope.sources.otlp.receiver import Receiver
+from rollscope.sources.otlp.seen import RECENT, SpanIds
 from rollscope.store import store as rs
 
 CLIENT = """
@@ -241,6 +242,46 @@ def test_bad_entries_are_counted_with_a_sentence_and_the_rest_is_kept(tmp_path: 
     assert answer["rejectedDataPoints"] == "2" and "has no time" in answer["errorMessage"]
     receiver.close()
     assert rs.open(tmp_path).run("r").sql("SELECT id FROM spans")["id"].tolist() == [1]
+
+
+def test_messages_in_log_records_are_turns_of_their_sample_and_others_are_notes(tmp_path: Path) -> None:
+    def record(event: str, body: Any, **about: Any) -> dict[str, Any]:
+        return {"timeUnixNano": "1700000000000000000", "eventName": event, "body": body, "attributes": listed(**about)}
+
+    def text(**fields: str) -> dict[str, Any]:
+        values = [{"key": key, "value": {"stringValue": value}} for key, value in fields.items()]
+        return {"kvlistValue": {"values": values}}
+
+    mine = {"rl__sample__id": "s1", "rl__step": 4}
+    records_of = [
+        record("gen_ai.user.message", text(content="2 + 2?"), **mine),
+        record("gen_ai.choice", text(content="4", finish_reason="max_tokens"), **mine),
+        record("gen_ai.user.message", text(content="of nobody")),
+        record("other", {"stringValue": "hello"}, **mine),
+    ]
+    part = {"resource": {"attributes": listed(rl__run__id="r")}, "scopeLogs": [{"logRecords": records_of}]}
+    receiver = Receiver(tmp_path)
+    for _ in range(2):
+        send(receiver, {"resourceLogs": [part]}, "logs")
+    receiver.close()
+    run = rs.open(tmp_path).run("r")
+    turns = records(run.sql("SELECT sample, turn, step, role, content, stop_reason FROM turns ORDER BY turn"))
+    assert [tuple(turn.values())[:5] for turn in turns] == [
+        ("s1", 0, 4, "user", "2 + 2?"),
+        ("s1", 1, 4, "assistant", "4"),
+    ]
+    assert turns[1]["stop_reason"] == "length"
+    assert len(run.sql("SELECT text FROM notes")["text"]) == 2
+
+
+def test_spans_that_were_seen_take_eight_bytes_each() -> None:
+    """The least and the greatest id of a span, and more of them than are kept in a set."""
+    ids = SpanIds([-(2**63), 2**63 - 1])
+    for id in range(RECENT + 10):
+        ids.add(id)
+        ids.add(id)
+    assert len(ids) == RECENT + 12 and all(id in ids for id in (-(2**63), 2**63 - 1, 0, RECENT, RECENT + 9))
+    assert RECENT + 10 not in ids and -1 not in ids
 
 
 HOSTILE_IDS = [

@@ -14,10 +14,11 @@ from rollscope.sources import Item, Records, RunStart
 from rollscope.sources.intake.gather import Gather
 
 from .attributes import attributes
-from .logs import note_row
+from .logs import note_row, turn_row
 from .numbers import readings
 from .resource import KIND, run_of
 from .rollout import Turns, call_rows, is_call, is_tool, sample_of, sample_row, tool_row
+from .seen import SpanIds
 from .spans import span_row
 
 SIGNALS = {  # signal -> its keys from the batch down, and what one entry is called
@@ -32,7 +33,7 @@ MOST_REASONS = 3  # sentences of an answer
 class Known:
     """What is known of a run from batches before: its spans, and the turns of its samples."""
 
-    spans: set[int] = field(default_factory=set)
+    spans: SpanIds = field(default_factory=SpanIds)
     turns: Turns = field(default_factory=Turns)
 
 
@@ -90,8 +91,10 @@ class RunRows:
                 about = {"device": service, "host": None if host is None else str(host)}
                 self.add("host", {"time_ns": time_ns, "name": name, "value": value, **about})
 
-    def log(self, record: dict[str, Any], _: dict[str, Any]) -> None:
-        self.add("notes", note_row(record))
+    def log(self, record: dict[str, Any], resource: dict[str, Any]) -> None:
+        """A message of a sample's conversation is a turn of it; any other record is a note."""
+        turn = turn_row(record, resource, self._known.turns)
+        self.add("notes" if turn is None else "turns", note_row(record) if turn is None else turn)
 
 
 class Batches:

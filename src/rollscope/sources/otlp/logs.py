@@ -1,13 +1,38 @@
-"""Log records of OpenTelemetry as notes of a run."""
+"""Log records of OpenTelemetry: messages of a sample's conversation as turns, others as notes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from .attributes import STEP, attributes, count, nanoseconds, value_of
+from .attributes import SAMPLE, STEP, attributes, count, nanoseconds, value_of, word
+from .messages import said
+from .rollout import STOP, Turns
 
+ROLES = {  # events of the conventions for messages -> who speaks
+    **{f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")},
+    "gen_ai.choice": "assistant",
+}
 WARNING = 13  # the lowest severity number of a warning
+
+
+def turn_row(record: dict[str, Any], resource: dict[str, Any], turns: Turns) -> dict[str, Any] | None:
+    """A message of a sample; None if the record is none, or does not say of which sample."""
+    found, body = attributes(record.get("attributes")), value_of(record.get("body"))
+    role = ROLES.get(str(record.get("eventName") or found.get("event.name")))
+    sample = word(found, SAMPLE) or word(resource, SAMPLE)
+    if role is None or sample is None:
+        return None
+    message = body.get("message", body) if isinstance(body, dict) else body
+    reason = body.get("finish_reason") if isinstance(body, dict) else None
+    return {
+        "sample": sample,
+        "turn": turns.number(sample),
+        "step": count(found, STEP),
+        "time_ns": nanoseconds(record.get("timeUnixNano")) or nanoseconds(record.get("observedTimeUnixNano")),
+        **said(message, role),
+        "stop_reason": None if reason is None else STOP.get(str(reason), str(reason)),
+    }
 
 
 def note_row(record: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,12 @@ def _listed(value: Any, role: str) -> list[Message]:
     return [_message(one, role) for one in listed]
 
 
+def said(one: Any, role: str) -> Message:
+    """Who says what in one message."""
+    message = _message(one, role)
+    return {"role": message["role"], "content": message["content"]}
+
+
 def _message(one: Any, role: str) -> Message:
     if not isinstance(one, dict):
         return {"role": role, "content": _text(one)}

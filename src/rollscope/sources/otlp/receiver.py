@@ -23,6 +23,7 @@ from rollscope.sources.intake.target import Target
 from .batch import Batches, Known, RunRows
 from .body import answer, batch_of, unpacked
 from .resource import KIND
+from .seen import SpanIds
 
 DIGESTS = 1_000  # of the last batches that are kept with a run
 IDLE_SECONDS = 900.0  # after which a run is finished, until its next batch
@@ -181,9 +182,8 @@ def _known(root: Path, id: str, writer: str) -> Known:
     """What a run holds already of this writer."""
     from rollscope.store.store import open as open_runs
 
-    known = Known()
     run = open_runs(root).run(id)
-    known.spans.update(run.sql(f"SELECT id FROM spans WHERE writer = '{writer}'")["id"].tolist())
+    known = Known(SpanIds(run.sql(f"SELECT id FROM spans WHERE writer = '{writer}'")["id"]))
     turns = run.sql(f"SELECT sample, max(turn) AS turn FROM turns WHERE writer = '{writer}' GROUP BY sample")
     known.turns.next.update(zip(turns["sample"].tolist(), turns["turn"].tolist(), strict=True))
     return known
