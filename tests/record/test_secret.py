@@ -417,6 +417,36 @@ def test_no_secret_of_an_imported_file_reaches_the_disk(tmp_path: Path) -> None:
     assert b"LEAK" not in written(tmp_path / "runs") and b"loss" in written(tmp_path / "runs")
 
 
+def test_no_secret_of_what_telemetry_says_about_its_sender_reaches_the_disk(tmp_path: Path) -> None:
+    """Facts of a run that a source found, rather than rows: attributes of a resource and a span."""
+
+    def attributes(**values: str) -> list[dict[str, Any]]:
+        return [{"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in values.items()]
+
+    sender = attributes(
+        service__name="trainer",
+        openai__api_key="LEAK01",
+        process__command_args="--hf-token hf_LEAK02AbCdEfGhIjKlMnOpQrStUvWxYz12",
+        db__url="postgres://user:LEAK03@host/db",
+        rl__judge__password="LEAK04",
+    )
+    span = {
+        "traceId": "1" * 32,
+        "spanId": "2" * 16,
+        "name": "generate",
+        "startTimeUnixNano": "1700000000000000000",
+        "endTimeUnixNano": "1700000001000000000",
+        "attributes": attributes(http__request__header__authorization="Bearer LEAK05" + "a1" * 12, api_key="LEAK06"),
+    }
+    batch = {"resourceSpans": [{"resource": {"attributes": sender}, "scopeSpans": [{"spans": [span]}]}]}
+    (tmp_path / "traces.jsonl").write_text(json.dumps(batch) + "\n")
+    command = [sys.executable, "-m", "rollscope", "import", "--dir", str(tmp_path / "runs")]
+    subprocess.run([*command, str(tmp_path / "traces.jsonl")], capture_output=True, check=True)
+    raw = written(tmp_path / "runs")
+    assert sorted(set(re.findall(rb"LEAK\d\d", raw))) == []
+    assert b"generate" in raw and b"trainer" in raw and b"[hidden]" in raw
+
+
 @pytest.mark.parametrize(
     ("mask", "file", "folder"), [(0o002, 0o664, 0o775), (0o022, 0o644, 0o755), (0o077, 0o600, 0o700)]
 )

@@ -25,6 +25,7 @@ from rollscope.sources import Points, Records, RunStart
 from rollscope.store.log import block, process
 from rollscope.store.log.block import Labels, Values
 from rollscope.store.log.files import file_name
+from rollscope.store.log.secret import hide
 from rollscope.store.log.writer import LogWriter
 from rollscope.strict_json import dumps
 
@@ -221,12 +222,12 @@ class Target:
                 os.truncate(file, self._state["size"])
 
     def _save_facts(self) -> None:
-        """Fill in `run.json`. Facts that another source of the run has written stay."""
+        """Fill in `run.json`, without secrets. Facts that another source of the run wrote stay."""
         if self._guest:
             return
         path = self.folder / "run.json"
         known = json.loads(path.read_text()) if path.exists() else {}
-        facts = {key: value for key, value in self.run.facts.items() if value is not None}
+        facts = hide({key: value for key, value in self.run.facts.items() if value is not None})
         stay = {key: value for key, value in known.items() if value is not None}
         merged = {"id": self.run.id, "attempt": 1, "state": "finished", **facts, **stay}
         for key in ("state", "ended_ns"):  # these change over time
