@@ -2,9 +2,10 @@
 
     .venvs/trl/bin/python bench/trl_cost.py        (with src on PYTHONPATH)
 
-It is compared with the CPU time of the whole step, for two models. The worst case is a tiny one,
-whose step takes a few hundredths of a second, which no real training has. The other is as large as
-two cores can train, with 64 completions of up to 96 tokens a step.
+It is compared with the CPU time of the whole step, for three models. The worst case is a tiny one,
+whose step takes a few hundredths of a second, which no real training has. The second has steps of
+about half a second. The third is as large as two cores can train, with 64 completions of up to 96
+tokens a step.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from transformers import TrainerCallback
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "frameworks"), str(Path(__file__).parent)]
 MODELS = {  # description, warm-up steps, steps of one reading
     "grpo_cost": ("0.03 M parameters, 8 samples", 10, 20),
+    "grpo_half": ("11 M parameters, 8 samples of 48 tokens", 5, 5),
     "grpo_size": ("11 M parameters, 64 samples of 96 tokens", 2, 1),
 }
 SPENT = {"hooks": 0.0}

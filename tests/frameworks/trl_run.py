@@ -113,7 +113,7 @@ def rollouts(kind: str, out: str) -> object:
     }
     functions = {"reward_funcs": [digit_reward, brevity_reward], "processing_class": tok}
     # Make the model first: the configuration joins the ranks, and then only rank 0 saves weights.
-    model = policy(tok, LARGE if kind == "grpo_size" else SMALL)
+    model = policy(tok, LARGE if kind in ("grpo_size", "grpo_half") else SMALL)
     if kind == "rloo":
         from trl import RLOOConfig, RLOOTrainer
 
@@ -136,6 +136,8 @@ def rollouts(kind: str, out: str) -> object:
         more |= {"max_steps": 3}
     if kind == "grpo_cost":  # for bench/trl_cost.py
         more |= {"max_steps": 150}
+    if kind == "grpo_half":  # for bench/trl_cost.py: steps of about half a second
+        more |= {"max_steps": 30, "max_completion_length": 48, "learning_rate": 1e-6}
     if kind == "grpo_size":  # for bench/trl_cost.py: as large as two cores can train
         more |= {"max_steps": 9, "per_device_train_batch_size": 64, "num_generations": 8}
         more |= {"max_completion_length": 96, "learning_rate": 1e-6}

@@ -1,0 +1,108 @@
+"""What recording costs veRL: CPU time per step in our hooks and in our threads.
+
+    .venvs/verl/bin/python bench/verl_cost.py        (with src on PYTHONPATH)
+
+veRL's loop runs with drawn rollouts and a tokenizer of Hugging Face. The engine and the workers
+take no time here, so the cost is compared with a step of half a second.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parents[0] / "tests" / "frameworks"), str(HERE)]
+STEP = 0.5  # seconds of CPU that a step is compared with
+SIZES = {"8 samples of up to 96 tokens": (4, 96), "64 samples of up to 96 tokens": (32, 96)}  # prompts, width
+STEPS, WARM = 60, 10
+SPENT = [0.0]
+DEPTH = [False]
+
+
+def counted(function: Any) -> Any:
+    """Replaces the guard of every hook, and counts its CPU time on the trainer's thread."""
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        began = time.thread_time()
+        outer, DEPTH[0] = DEPTH[0], True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            DEPTH[0] = outer
+            if not outer and threading.current_thread() is threading.main_thread():
+                SPENT[0] += time.thread_time() - began
+
+    return guarded
+
+
+def threads_cpu() -> float:
+    """CPU seconds of our threads so far."""
+    spent = 0
+    for thread in threading.enumerate():
+        if thread.name.startswith("rollscope"):
+            with open(f"/proc/self/task/{thread.native_id}/schedstat", encoding="ascii") as file:
+                spent += int(file.read().split()[0])
+    return spent / 1e9
+
+
+def measure(what: str, prompts: int, width: int) -> list[dict[str, str]]:
+    import verl_draws
+
+    verl_draws.WIDTH = width
+    import verl_fit_run
+    from transformers import AutoTokenizer
+    from verl_queue_run import model
+
+    import results
+
+    out = Path(tempfile.mkdtemp())
+    model(out / "model")
+    os.environ |= {"ROLLSCOPE_DIR": str(out / "runs"), "VERL_FILE_LOGGER_PATH": str(out / "logged.jsonl")}
+    (out / "drawn").mkdir()
+    verl_fit_run.PROMPTS, verl_fit_run.STEPS, verl_fit_run.WIDTH = prompts, STEPS, width
+    trainer = verl_fit_run.made(out, "")
+    trainer.config.trainer.logger, trainer.config.trainer.rollout_data_dir = ["rollscope"], None
+    trainer.tokenizer = AutoTokenizer.from_pretrained(out / "model")
+    read: list[tuple[float, float]] = []
+    theirs = trainer._update_actor
+
+    def update(batch: Any) -> Any:
+        time.sleep(0.05)  # as long as our threads need, so that they are not behind
+        read.append((SPENT[0], threads_cpu()))
+        return theirs(batch)
+
+    trainer._update_actor = update
+    trainer.fit()
+    hooks, threads = ([b[i] - a[i] for a, b in zip(read[WARM:], read[WARM + 1 :], strict=False)] for i in (0, 1))
+    name = f"rollscope in veRL ({what})"
+    share = [(h + t) / STEP * 100 for h, t in zip(hooks, threads, strict=True)]
+    return [
+        results.row(f"{name}: hooks on the trainer's thread", "ms CPU/step", [1e3 * x for x in hooks]),
+        results.row(f"{name}: our threads", "ms CPU/step", [1e3 * x for x in threads]),
+        results.row(f"{name}: share of a step of {STEP} s", "%", share),
+    ]
+
+
+def main() -> list[dict[str, str]]:
+    import rollscope.sources.live.quiet as guard  # before the hooks, which import it
+
+    guard.quiet = counted
+    from rollscope.sources.verl import plugin
+
+    plugin.plug()
+    return [row for what, size in SIZES.items() for row in measure(what, *size)]
+
+
+if __name__ == "__main__":
+    import results
+
+    rows = main()
+    results.show(rows)
+    if "--dry" not in sys.argv:
+        results.append(rows)
