@@ -21,8 +21,10 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
         [
             *("numpy", "packaging", "omegaconf", "codetiming", "ray", "psutil", "pandas", "tensorboard", "pylatexenc"),
             *("tensordict==0.10.0", "transformers==5.10.4"),
+            *("torchdata", "datasets", "peft", "hydra-core", "uvicorn", "fastapi", "aiohttp", "cachetools"),
+            *("pyzmq", "msgspec", "prometheus_client"),  # of TransferQueue
         ],
-        ["--no-deps", "verl==0.9.1"],
+        ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
     ],
 }
 BESIDE = {  # folder -> environment that it extends, package without dependencies

@@ -22,9 +22,21 @@ def after(owner: Any, name: str, then: Callable[..., None]) -> None:
     setattr(owner, name, wrapped)
 
 
+def before(owner: Any, name: str, first: Callable[..., None]) -> None:
+    """Call `first(*args, **kwargs)` ahead of a method of an object."""
+    method, first = getattr(owner, name), quiet(first)
+
+    @functools.wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        first(*args, **kwargs)
+        return method(*args, **kwargs)
+
+    setattr(owner, name, wrapped)
+
+
 def around(owner: Any, name: str, before: Callable[..., None], then: Callable[[], None]) -> None:
     """Call `before(*args)` ahead of a method and `then()` when it returns or raises."""
-    method, before = getattr(owner, name), quiet(before)
+    method, before, then = getattr(owner, name), quiet(before), quiet(then)
 
     @functools.wraps(method)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -26,6 +26,8 @@ def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
 
     `options` are those of `rs.init`. With `run`, everything goes to that run, and it stays open.
     """
+    from rollscope.sources.live.quiet import quiet
+
     from .callback import RollscopeCallback
     from .ppo import Episodes
     from .preference import Preferences
@@ -37,7 +39,7 @@ def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
         trainer.add_callback(callback)
     callback.trainer = trainer
     for samples in (Rollouts, Preferences, Episodes):
-        samples(trainer, callback).watch()
+        quiet(samples(trainer, callback).watch)()  # a trainer that is not as we know it trains all the same
     return callback
 
 

@@ -1,8 +1,8 @@
 """A veRL tracker: importing this module makes "rollscope" a valid entry of `trainer.logger`.
 
-Everything that `Tracking.log` gets is recorded at its step under veRL's names. `timing_s/*` become
-spans too, and validation generations become samples. A request to stop makes the next step the
-last, with its checkpoint. A failure in here is printed once and never
+Everything that `Tracking.log` gets is recorded at its step under veRL's names. The stages of a step
+become spans, the batch of every update and the validation generations become samples. A request to
+stop makes the next step the last, with its checkpoint. A failure in here is printed once and never
 reaches the trainer.
 """
 
@@ -18,15 +18,12 @@ from rollscope.sources.intake.gather import number
 from rollscope.sources.live.quiet import quiet
 from rollscope.sources.live.values import by_split, numbers, scalar
 
+from .stages import TIMING, Stages
+from .taking import Taking
+
 NAME = "rollscope"
-TIMING = "timing_s/"
 SAVED = f"{TIMING}save_checkpoint"
-TRAINER = ("total_training_steps", "config")  # what every trainer has that asks whether a step is its last
-PLACED = "from durations, in the order of the stages"
-STAGES = (  # in the order in which the trainer runs them: veRL logs how long each took, not when it began
-    *("start_profile", "gen", "gen_max", "reward", "old_log_prob", "ref", "values", "adv"),
-    *("update_critic", "update_actor", "update_weights"),
-)
+LAST = "total_training_steps"  # what every trainer has that asks whether a step is its last
 
 
 class Backend:
@@ -34,8 +31,12 @@ class Backend:
 
     def __init__(self, project: str, experiment: str, config: Mapping[str, Any] | None, trainer: Any = None) -> None:
         self.run: Any = None
-        self._trainer = trainer
+        self._stoppable: Any = None
+        self._stages = Stages()
+        self._taking: Taking | None = None
         self._begin(project, experiment, config)
+        if trainer is not None:
+            self._listen(trainer)
 
     @quiet
     def _begin(self, project: str, experiment: str, config: Mapping[str, Any] | None) -> None:
@@ -55,17 +56,26 @@ class Backend:
         )
 
     @quiet
+    def _listen(self, trainer: Any) -> None:
+        self._stoppable = trainer if hasattr(trainer, LAST) else None
+        if self.run is not None:
+            self._stages = Stages(trainer)
+            self._taking = Taking(self.run, trainer)
+            self._taking.watch()
+
+    @quiet
     def log(self, data: Mapping[str, Any], step: int) -> None:
         if self.run is not None:
             values = numbers(data)
             for split, some in by_split(values, lambda name: name.startswith("val-")):
                 self.run.log(some, step=step, split=split)
-            for name, start, end in spans(values, time.time_ns()):
-                self.run.log_span(name, start, end, lane="driver/0", step=step, placed=PLACED)
+            for name, start, end, placed in self._stages.spans(values, time.time_ns()):
+                how = {} if placed is None else {"placed": placed}
+                self.run.log_span(name, start, end, lane="driver/0", step=step, **how)
             if SAVED in values:
                 self.run.note(f"checkpoint of step {step}", step, kind="checkpoint")
-            if self._trainer is not None and self.run.should_stop(step):
-                end_after_next(self._trainer)
+            if self._stoppable is not None and self.run.should_stop(step):
+                end_after_next(self._stoppable)
 
     @quiet
     def generations(self, samples: Sequence[Sequence[Any]], step: int) -> None:
@@ -78,31 +88,19 @@ class Backend:
 
     @quiet
     def finish(self, *_: Any, **__: Any) -> None:
+        if self._taking is not None:
+            self._taking.close()
         if self.run is not None:
             self.run.finish()
 
 
-def spans(values: Mapping[str, float], end_ns: int) -> list[tuple[str, int, int]]:
-    """(name, start, end) of the step and of its stages, one after another from the step's start."""
-    total = values.get(f"{TIMING}step")
-    if total is None:
-        return []
-    start = end_ns - round(total * 1e9)
-    stages, at = [("step", start, end_ns)], start
-    for stage in STAGES:
-        seconds = values.get(TIMING + stage)
-        if seconds is not None:
-            stages.append((stage, at, at + round(seconds * 1e9)))
-            at = stages[-1][2]
-    return stages
-
-
+@quiet
 def calling_trainer() -> Any:
     """The trainer whose method is being called, if there is one: veRL tells its loggers nothing."""
     frame: Any = sys._getframe()
     while frame is not None:
         trainer = frame.f_locals.get("self")
-        if all(hasattr(trainer, name) for name in TRAINER):
+        if hasattr(trainer, "config") and (hasattr(trainer, LAST) or hasattr(trainer, "_update_actor")):
             return trainer
         frame = frame.f_back
     return None

@@ -1,0 +1,112 @@
+"""Take the batch of every update from veRL's trainer, without delaying it.
+
+The trainer hands its batch to methods of its own. We listen to those of the one trainer that made
+the logger; no class and no module of veRL is changed. Text is decoded in a thread of ours.
+"""
+
+from __future__ import annotations
+
+import copy
+import queue
+import threading
+from typing import Any
+
+from rollscope.sources.live.quiet import print_once, quiet
+from rollscope.sources.live.wrap import after, before
+
+from .batch import Batch, of_proto, of_queue
+from .rollouts import samples
+
+WAITING = 2  # batches that may wait to be decoded
+PATIENCE = 10.0  # seconds that a trainer waits for them, before a batch is left out
+SECONDS = 60.0  # that the end waits for the last batches
+
+
+class Taking:
+    """Listens to one trainer. Decodes and records its batches in a thread."""
+
+    def __init__(self, run: Any, trainer: Any) -> None:
+        self._run, self._trainer = run, trainer
+        self._last: tuple[int, int] | None = None  # the batch that was taken last: which object, which update
+        self._entropy: Any = None
+        self._tokenizer: Any = None
+        self._queue: queue.Queue[Batch | None] = queue.Queue(WAITING)
+        self._thread: threading.Thread | None = None
+
+    @quiet
+    def watch(self) -> None:
+        """Listen to the methods that exist: the V1 trainer keeps its batches in TransferQueue."""
+        if hasattr(self._trainer, "replay_buffer"):
+            before(self._trainer, "_compute_metrics", self._on_queue)
+            return
+        if hasattr(self._trainer, "_compute_old_log_prob"):
+            after(self._trainer, "_compute_old_log_prob", self._on_old_log_prob)
+        for name in ("_update_critic", "_update_actor"):  # while the critic warms up, only the first is called
+            if hasattr(self._trainer, name):
+                before(self._trainer, name, self._on_update)
+
+    def _on_queue(self, meta: Any, *_: Any, **__: Any) -> None:
+        batch = of_queue(meta, int(self._trainer.global_steps))
+        if batch is not None:
+            batch.now = batch.step - 1
+            batch.on_policy = getattr(self._trainer, "trainer_mode", "sync") == "sync"
+            self._put(batch)
+
+    def _on_old_log_prob(self, result: Any, *_: Any, **__: Any) -> None:
+        """veRL drops the entropies once it has averaged them."""
+        found = result[0] if isinstance(result, tuple) else result
+        self._entropy = found.batch["entropys"] if "entropys" in set(found.batch.keys()) else None
+
+    def _on_update(self, proto: Any, *_: Any, **__: Any) -> None:
+        number = int(self._trainer.global_steps)
+        if self._last == (id(proto), number):
+            return
+        self._last = (id(proto), number)
+        version = getattr(self._trainer, "current_param_version", None)
+        entropy, self._entropy = self._entropy, None
+        batch = of_proto(proto, number if version is None else version + 1, number, entropy)
+        batch.now = batch.step - 1
+        batch.on_policy = version is None and not hasattr(self._trainer, "fit_step")
+        self._put(batch)
+
+    def _put(self, batch: Batch) -> None:
+        batch.longest = _longest(getattr(self._trainer, "config", None))
+        if self._thread is None:
+            self._tokenizer = _own(self._trainer.tokenizer)
+            self._thread = threading.Thread(target=self._work, daemon=True, name="rollscope-verl")
+            self._thread.start()
+        try:
+            self._queue.put(batch, timeout=PATIENCE)
+        except queue.Full:
+            print_once("rollscope: steps end faster than their text is decoded; samples of some are not recorded")
+
+    def _work(self) -> None:
+        while (batch := self._queue.get()) is not None:
+            self._record(batch)
+
+    @quiet
+    def _record(self, batch: Batch) -> None:
+        self._run.log_samples(samples(batch, self._tokenizer), step=batch.step)
+
+    @quiet
+    def close(self) -> None:
+        """Wait for the last batches, for a bounded time."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None, timeout=SECONDS)
+            thread.join(SECONDS)
+
+
+def _own(tokenizer: Any) -> Any:
+    """A tokenizer for our thread: the trainer cannot set up one that decodes at the same time."""
+    try:
+        return copy.deepcopy(tokenizer)
+    except Exception:  # one written in Python may hold what cannot be copied, and needs no copy
+        return tokenizer
+
+
+def _longest(config: Any) -> int | None:
+    try:
+        return int(config.data.max_response_length)
+    except Exception:  # another trainer's configuration
+        return None
