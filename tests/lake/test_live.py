@@ -18,6 +18,7 @@ import pytest
 import rollscope as rs
 from rollscope.lake.place import Place
 from rollscope.lake.shipping import follow
+from rollscope.lake.shipping.push import Pusher
 from tests.lake.life import Life, check_same, pushed
 
 WAIT_SECONDS = 60.0
@@ -71,7 +72,7 @@ def test_a_lake_that_is_down_for_a_while_gets_everything_later(lake: Place, life
                 os.utime(entry.path, (time.time() - 3600,) * 2)
 
     life.grow()
-    follow.follow(lake, str(life.path), said.append, sleep=sleep)
+    follow.follow(lambda path: Pusher(lake, path), str(life.path), said.append, sleep=sleep)
     assert waits[:3] == [10.0, 20.0, 40.0] and waits[3] == follow.TICK_SECONDS
     assert len(said) == 2 and "nothing is lost" in said[0] and "is back" in said[1]
     check_same(lake, life, ["metrics", "samples"])

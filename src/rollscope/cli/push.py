@@ -4,6 +4,10 @@ rollscope push grpo-1 --to ./lake
 rollscope push /scratch/runs --to ./lake
 rollscope push 'sweep-*' --to ./lake --json
 rollscope push grpo-1 --to ./lake --follow
+rollscope push grpo-1 --to https://runs.example.org
+
+A server over the lake takes runs from machines without keys of the lake, with the token of
+ROLLSCOPE_TOKEN, which may `record` the run's project.
 
 A push that was stopped half-way is finished by the next one, and nothing is added twice.
 """
@@ -14,17 +18,22 @@ import argparse
 import os
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import rollscope
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.lake import place
+from rollscope.lake.shipping.requests import is_server
 
 from ._chosen import chosen
 from ._terminal import in_line, print_json, say
 
 if TYPE_CHECKING:
+    from rollscope.lake.shipping.follow import Ships
     from rollscope.lake.shipping.push import Pushed
+
+Where = place.Place | str  # a lake, or the address of a server
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +41,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "targets", nargs="+", metavar="RUN", help="ids, names or patterns of runs in --dir, or paths of runs or folders"
     )
     parser.add_argument(
-        "--to", default=os.environ.get("ROLLSCOPE_LAKE", ""), metavar="LAKE", help="the lake (default: $ROLLSCOPE_LAKE)"
+        "--to",
+        default=os.environ.get("ROLLSCOPE_LAKE", ""),
+        metavar="LAKE",
+        help="the lake, or a server over it (default: $ROLLSCOPE_LAKE)",
     )
     parser.add_argument("--follow", action="store_true", help="go on until the run is over and the lake has everything")
 
@@ -40,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if not args.to:
         raise BadInput("say which lake: --to LAKE, or set ROLLSCOPE_LAKE. Make one with: rollscope lake init ./lake")
-    where = place.read(args.to)
+    where = args.to if is_server(args.to) else place.read(args.to)
     if args.follow:
         whole = [word for word in args.targets if os.sep in word]  # a run that may not have begun yet
         return _follow(where, whole if len(args.targets) == 1 and whole else _paths(args), args.json)
@@ -64,24 +76,34 @@ def _paths(args: argparse.Namespace) -> list[str]:
     return list(paths)
 
 
-def _pushed(where: place.Place, path: str) -> dict[str, Any]:
+def _pushed(where: Where, path: str) -> dict[str, Any]:
     """What was shipped, or why it could not be. One bad run does not stop the others."""
-    from rollscope.lake.shipping.push import Pusher
-
     try:
-        return asdict(Pusher(where, path).push())
+        return asdict(_ships(where, path).push())
     except (OSError, RollscopeError) as error:
         return {"run": os.path.basename(os.path.abspath(path)), "problem": str(error)}
 
 
-def _follow(where: place.Place, paths: list[str], as_json: bool) -> int:
+def _ships(where: Where, path: str) -> Ships:
+    """What ships a run: to a lake, or through a server."""
+    if isinstance(where, str):
+        from rollscope.lake.shipping.through_server import ThroughServer
+
+        return ThroughServer(where, path)
+    from rollscope.lake.shipping.push import Pusher
+
+    return Pusher(where, path)
+
+
+def _follow(where: Where, paths: list[str], as_json: bool) -> int:
     """Ship one run while it is recorded."""
     from rollscope.lake.shipping.follow import follow
 
     if len(paths) != 1:
         raise BadInput(f"--follow ships one run, and these are {len(paths)}: start a process for each")
     try:
-        follow(where, paths[0], lambda text: say(text, sys.stderr), lambda pushed: _report(pushed, as_json))
+        begin = partial(_ships, where)
+        follow(begin, paths[0], lambda text: say(text, sys.stderr), lambda pushed: _report(pushed, as_json))
     except KeyboardInterrupt:
         return 130
     return 0

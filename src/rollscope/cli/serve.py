@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import webbrowser
+from typing import TYPE_CHECKING
 
 from rollscope.access.book import Book
 from rollscope.errors import BadInput
@@ -25,6 +26,9 @@ from rollscope.server import memory
 
 from ._book import book, exists
 from ._terminal import print_json, say
+
+if TYPE_CHECKING:
+    from rollscope.lake.serving.intake import Intake
 
 PORT = 7700
 BACKLOG = 2048  # connections that may wait, as uvicorn has it
@@ -91,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
     url = _url(args.host, listener.getsockname()[1], args.root_path, "https" if args.certificate else "http")
     folder = _of_lake(lake) if lake else own
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
-    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, tokens)
+    intake = _intake(lake) if lake and (tokens or _is_loopback(args.host)) else None
+    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, tokens, intake)
     server = Server(app, args.certificate, args.key)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
@@ -112,6 +117,16 @@ def _of_lake(lake: str) -> str:
     mirroring.look(most=FIRST_RUNS)  # a lake that cannot be read is said before the page opens
     mirroring.keep_looking(lambda text: say(text, sys.stderr))
     return mirroring.folder
+
+
+def _intake(lake: str) -> Intake:
+    """What ships to a lake the runs that trainers send."""
+    from rollscope.lake.serving import team
+    from rollscope.lake.serving.intake import Intake
+    from rollscope.lake.serving.quotas import Quotas
+
+    where = place.read(lake)
+    return Intake(where, Quotas(where, team.read(where).quotas))
 
 
 def _book(args: argparse.Namespace, folder: str) -> Book | None:

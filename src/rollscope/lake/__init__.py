@@ -15,7 +15,7 @@ training process imports this room: shipping is a process of its own.
     cache/     folders of runs here, whose files are fetched when they are first read
     said       what people say about runs
     reading    the runs of a lake, as the store shows the runs of a folder
-    serving/   the tokens of a server over a lake
+    serving/   the tokens of a server over a lake, and runs that trainers ship through it
     check      compare every object with its checksum
     tidy       merge small files, remove what no run needs
     deletion   delete a run for good

@@ -9,7 +9,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, Protocol
 from urllib.parse import urlsplit
 
 from rollscope.store import regular_file
@@ -48,6 +48,12 @@ class Stretch:
         return digest.hexdigest()
 
 
+class Source(Protocol):
+    """What an object is made of."""
+
+    def chunks(self) -> Iterator[bytes]: ...
+
+
 class Objects:
     """Put, get, list and delete objects by key. A key is a path below the lake's data."""
 
@@ -56,22 +62,22 @@ class Objects:
         self._root = place.data_path()
         self._fs: Any = None
 
-    def put(self, key: str, stretch: Stretch) -> None:
+    def put(self, key: str, source: Source) -> None:
         """Store bytes under a key, whole or not at all. The same bytes may be stored again."""
         with self._saying():
             if self.place.is_remote:
                 with self._s3().open_output_stream(self._path(key)) as sink:
-                    for chunk in stretch.chunks():
+                    for chunk in source.chunks():
                         sink.write(chunk)
             else:
-                self._put_file(self._path(key), stretch)
+                self._put_file(self._path(key), source)
 
-    def _put_file(self, path: str, stretch: Stretch) -> None:
+    def _put_file(self, path: str, source: Source) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         aside = os.path.join(os.path.dirname(path), ASIDE + secrets.token_hex(8))
         try:
             with open(aside, "xb") as sink:
-                for chunk in stretch.chunks():
+                for chunk in source.chunks():
                     sink.write(chunk)
                 sink.flush()
                 os.fsync(sink.fileno())

@@ -19,7 +19,7 @@ from rollscope.store.sealed.select import listed
 
 from .objects import Stretch
 
-PIECE = 64 << 20  # bytes of a log in one object
+PIECE = 16 << 20  # bytes of a log in one object, and of what a server takes at once
 SMALL = re.compile(r"[0-9a-f]{16}\.(counters|open)\.json")
 
 

@@ -68,8 +68,8 @@ def init(
     Where rows go beside the store:
         sinks: names ("jsonl", "wandb", ...), (name, options) pairs, or objects.
         dialect: the framework whose metric names the sinks use.
-        lake: the folder of a lake, to which a process of its own ships the run while it is
-            recorded; else `ROLLSCOPE_LAKE`.
+        lake: the folder of a lake, or the address of a server over one, to which a process of its
+            own ships the run while it is recorded; else `ROLLSCOPE_LAKE`.
 
     Which texts are kept:
         keep_text, keep_tokens: "all", "none", every n-th sample (an int), or a size ("5GB").

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.responses import Response
@@ -28,7 +28,7 @@ from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
 from rollscope.server.routes.project import compare, curves, deleted, glossary, live, log, runs, session, tokens
-from rollscope.server.routes.receive import otlp
+from rollscope.server.routes.receive import lake, otlp
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
 from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets, viewer
 from rollscope.server.routes.tables import export, sql
@@ -47,10 +47,13 @@ from .security import LOCAL, Guard
 from .shapes import Health
 from .watcher import Watcher
 
+if TYPE_CHECKING:
+    from rollscope.lake.serving.intake import Intake
+
 RESOURCES = (
     *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
     *(search, export, media, glossary, sql, live, log, evals, compare, curves, stop, deleted, csv, output, environment),
-    *(sets, viewer, session, tokens),
+    *(sets, viewer, session, tokens, lake),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
@@ -68,9 +71,10 @@ def create(
     notify: Sequence[Target] = (),
     receiver: otlp.Receives | None = None,
     book: Book | None = None,
+    intake: Intake | None = None,
 ) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev, notify, receiver, book), hosts, root_path, behind_proxy)
+    return Guard(application(path, dev, notify, receiver, book, intake), hosts, root_path, behind_proxy)
 
 
 def application(
@@ -79,12 +83,13 @@ def application(
     notify: Sequence[Target] = (),
     receiver: otlp.Receives | None = None,
     book: Book | None = None,
+    intake: Intake | None = None,
 ) -> FastAPI:
     """The application without its guard. `dev` reads the web's files again for every page.
 
     Targets in `notify` are told about the findings of runs that go on. A `receiver` stores what
     OpenTelemetry sends. With a `book` of tokens, who asks must have signed in, and sees the runs of
-    their projects alone.
+    their projects alone. An `intake` ships to a lake what trainers send.
     """
     app = FastAPI(
         title="Rollscope",
@@ -108,6 +113,7 @@ def application(
         LastValues(app.state.library),
     )
     app.state.otlp = None if receiver is None else otlp.Inlet(receiver)
+    app.state.intake = None if intake is None else lake.Inlet(intake)
     errors.install(app)
     if app.state.door is not None:
         app.add_middleware(Gate, door=app.state.door, desks=app.state.desks)
@@ -132,6 +138,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.queues.close()
     if app.state.otlp is not None:
         app.state.otlp.close()
+    if app.state.intake is not None:
+        app.state.intake.close()
 
 
 def _running(app: FastAPI) -> list[str]:

@@ -63,7 +63,7 @@ def install(app: FastAPI) -> None:
     async def on_purpose(request: Request, error: RollscopeError) -> Response:
         reply = problem(error.status, type(error).__name__, str(error))
         if error.status in AGAIN:
-            reply.headers["retry-after"] = str(RETRY_SECONDS)
+            reply.headers["retry-after"] = str(getattr(error, "seconds", RETRY_SECONDS))
         return reply
 
     @app.exception_handler(RequestValidationError)

@@ -81,7 +81,7 @@ class Guard:
             reply = problem(too_large.status, "TooLarge", too_large.says)
             reply.headers["connection"] = "close"
             return await reply(scope, receive, self._with_headers(send, scope["path"]))
-        receive = limits.limited(receive)
+        receive = limits.limited(receive, scope)
         scope = self._without_prefix(scope)
         send = self._with_headers(send, scope["path"])
         # The first page is forty files: they need no routing and no thread.

@@ -271,3 +271,22 @@ class NewToken(TypedDict):
 class Health(TypedDict):
     version: str
     web: str
+
+
+class Held(TypedDict):
+    """What a lake holds of a run: for each file kind, start, bytes, SHA-256 and time of objects."""
+
+    run: str
+    ship: int
+    files: dict[str, list[tuple[str, int, int, str, int]]]
+
+
+class Stored(TypedDict):
+    bytes: int
+    sha256: str
+
+
+class Shipped(TypedDict):
+    run: str
+    ship: int
+    rows: int

@@ -8,30 +8,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from rollscope.errors import BadInput, RollscopeError
-from rollscope.lake.place import Place
 from rollscope.store import state
 from rollscope.store.folder import Folder
 from rollscope.store.listing.entries import is_run
 
-from .push import Pushed, Pusher
+from .push import Pushed
 
 TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
 LONGEST_WAIT = 60.0  # after failures
 BEGIN_LOOKS = 60  # seconds that a run has to begin
 
 
+class Ships(Protocol):
+    """What ships one run."""
+
+    def push(self) -> Pushed: ...
+
+
 def follow(
-    place: Place,
+    begin: Callable[[str], Ships],
     path: str,
     say: Callable[[str], None],
     shipped: Callable[[Pushed], None] = lambda pushed: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Ship until the run is over. `say` hears when the lake is down, and when it is back."""
+    """Ship until the run is over. `say` hears when the lake is down, and when it is back.
+
+    `begin(path)` makes what ships, once the run is there.
+    """
     _wait_for_run(path, sleep)
-    pusher, wait, quiet = Pusher(place, path), TICK_SECONDS, 0
+    pusher, wait, quiet = begin(path), TICK_SECONDS, 0
     while quiet < 2:  # a run that is over is sealed and merged meanwhile: until two looks find nothing
         over = state.state(_look(path)) != "running"
         try:

@@ -16,6 +16,7 @@ from rollscope.lake.ledger import Behind, Ship, State
 from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
 from rollscope.lake.said import Saying
+from rollscope.store import run_json
 from rollscope.store.folder import Folder
 from rollscope.store.listing.entries import is_run
 
@@ -40,15 +41,20 @@ class Pushed:
 class Pusher:
     """Ships one run. It remembers what the lake holds, so a second call reads only what is new."""
 
-    def __init__(self, place: Place, path: str) -> None:
+    def __init__(self, place: Place, path: str, objects: Objects | None = None) -> None:
         if not os.path.isdir(path) or not is_run(path):
             raise NotFound(f"{path!r} is no run: it has neither a run.json nor a log. List runs with: rollscope ls")
         self.place, self.path = place, path
         self.run = os.path.basename(os.path.abspath(path))
-        self._objects = Objects(place)
+        self._objects = objects or Objects(place)
         self._folder = Folder(path)
         self._state: State | None = None
         self._saying = Saying(place, os.path.dirname(os.path.abspath(path)))
+
+    @property
+    def held(self) -> State | None:
+        """What the lake holds of the run, after a push; None if that is not known."""
+        return self._state
 
     def push(self, progress: Callable[[Pushed], None] | None = None) -> Pushed:
         """Ship until the lake lacks nothing that the folder held when this began."""
@@ -75,7 +81,7 @@ class Pusher:
         state = self._state if self._state is not None else ledger.read(self.place, self.run)
         self._folder.refresh()
         facts = self._folder.facts()
-        project, origin = str(facts.get("project") or NO_PROJECT), _origin(facts)
+        project, origin = _project(facts), _origin(facts)
         _check_same(self.run, state, project, origin)
         sealed = parts.lacking_set(self._folder, state.parts)
         loading = Loading(self._folder, state, project)
@@ -103,6 +109,15 @@ def _count(pushed: Pushed, ship: Ship) -> None:
     pushed.objects += sum(object.kind != "gone" for object in ship.objects)
     pushed.bytes += sum(object.bytes for object in ship.objects)
     pushed.rows += sum(len(rows) for table, parts in ship.rows.items() if table != "runs" for rows in parts)
+
+
+def project_of(path: str) -> str:
+    """The project of a run's folder."""
+    return _project(run_json.read(path)[0])
+
+
+def _project(facts: dict[str, object]) -> str:
+    return str(facts.get("project") or NO_PROJECT)
 
 
 def _origin(facts: dict[str, object]) -> str:

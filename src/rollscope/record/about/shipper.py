@@ -16,4 +16,5 @@ from . import helper
 
 def ship(folder: Path, lake: str, losses: Losses) -> None:
     """Start the shipper of a run. Raises OSError."""
-    helper.start(("push", str(folder), "--to", os.path.abspath(lake), "--follow"), "the lake", losses)
+    where = lake if lake.startswith(("http://", "https://")) else os.path.abspath(lake)
+    helper.start(("push", str(folder), "--to", where, "--follow"), "the lake", losses)

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
+from rollscope.lake.spool import PIECE
+
 HEAD_BYTES = 64 << 10  # the address and all headers
 BODY_BYTES = 4 << 20  # a hundred thousand ids of samples
+OBJECT_BYTES = PIECE  # of a run that is shipped
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
+OBJECT_SECONDS = 120.0
+OBJECTS = "/api/lake/runs/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +37,47 @@ def refusal(scope: Scope) -> Refusal | None:
     if head > HEAD_BYTES:
         return Refusal(431, f"the address and the headers have {head:,} bytes; at most {HEAD_BYTES:,} are read.")
     length = next((value for name, value in headers if name == b"content-length"), b"0")
-    if length.isdigit() and int(length) > BODY_BYTES:
-        return Refusal(413, _too_large(f"has {int(length):,} bytes"))
+    if length.isdigit() and int(length) > most_bytes(scope):
+        return Refusal(413, _too_large(f"has {int(length):,} bytes", most_bytes(scope)))
     return None
 
 
-def _too_large(has: str) -> str:
-    return f"the body of the request {has}; at most {BODY_BYTES:,} are read. Ask for less at a time."
+def _has_object(scope: Scope) -> bool:
+    return bool(scope["method"] == "PUT" and OBJECTS in scope["path"])
 
 
-def limited(receive: Receive) -> Receive:
+def most_bytes(scope: Scope) -> int:
+    """How many bytes the body of a request may have."""
+    return OBJECT_BYTES if _has_object(scope) else BODY_BYTES
+
+
+def _too_large(has: str, most: int) -> str:
+    return f"the body of the request {has}; at most {most:,} are read. Ask for less at a time."
+
+
+def limited(receive: Receive, scope: Scope) -> Receive:
     """`receive` for a body of limited size that arrives in time; else HTTPException 413 or 408."""
-    deadline = time.monotonic() + BODY_SECONDS
+    most, seconds = most_bytes(scope), OBJECT_SECONDS if _has_object(scope) else BODY_SECONDS
+    deadline = time.monotonic() + seconds
     size, complete = 0, False
 
     async def receiving() -> Message:
         nonlocal size, complete
         if complete:  # what comes now is the end of the connection, whenever that is
             return await receive()
-        message = await _in_time(receive, deadline)
+        message = await _in_time(receive, deadline, seconds)
         size += len(message.get("body", b""))
         complete = not message.get("more_body", False)
-        if size > BODY_BYTES:
-            raise HTTPException(413, _too_large(f"has more than {BODY_BYTES:,} bytes"), {"connection": "close"})
+        if size > most:
+            raise HTTPException(413, _too_large(f"has more than {most:,} bytes", most), {"connection": "close"})
         return message
 
     return receiving
 
 
-async def _in_time(receive: Receive, deadline: float) -> Message:
+async def _in_time(receive: Receive, deadline: float, seconds: float) -> Message:
     try:
         return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
     except TimeoutError:
-        says = f"the body of the request did not arrive within {BODY_SECONDS:g} s. Send it again."
+        says = f"the body of the request did not arrive within {seconds:g} s. Send it again."
         raise HTTPException(408, says, {"connection": "close"}) from None

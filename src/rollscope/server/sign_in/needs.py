@@ -29,6 +29,8 @@ RECORDS = {
     "/runs/{run}/stop",
     "/project",  # and what the kind of the entry needs
     "/project/undo",
+    "/lake/runs/{run}/objects",
+    "/lake/runs/{run}/ships",
 }
 ADMINS = {"/tokens"}  # questions that tell who may do what
 RECORDED_KINDS = ("note", "edit", "star", "label", "comment", "set", "query", "view")

@@ -1,0 +1,198 @@
+"""Runs that trainers without keys of the lake ship through a server.
+
+A trainer sends the objects that the lake lacks, each with its checksum, and then asks to ship them.
+Objects go to the object store at once. To ship, the server brings its copy of the run's folder to
+what the trainer has, and pushes that copy as any push does: rows are read from the bytes, by the
+server. A trainer is answered when the object store and the catalogue have everything, so a server
+that is killed has lost nothing, and any server over the lake can go on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from rollscope.errors import BadInput, CorruptFile, RollscopeError
+from rollscope.lake import ledger, spool
+from rollscope.lake.cache.mirror import root_of
+from rollscope.lake.ledger import Behind, State
+from rollscope.lake.place import Place
+from rollscope.lake.shipping.push import Pusher, project_of
+from rollscope.lake.spool import PIECE, SMALL, Object
+from rollscope.store.listing.entries import NEVER_RUNS
+from rollscope.store.log import files
+from rollscope.store.run_json import NAME as RUN_JSON
+from rollscope.store.sealed.manifest import SUFFIX
+
+from .bring import bring
+from .copies import Copies, Copy
+from .quotas import Quotas
+from .received import Received, Whole
+
+_RUN = re.compile(r"[^/\x00-\x1f\x7f]{1,255}")
+_IN_SET = re.compile(r"(?P<set>[0-9A-Za-z][\w.@+-]{0,200})/(?P<file>[0-9A-Za-z][\w.-]{0,100})")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Altered(RollscopeError):
+    """Bytes that arrived are not those that were sent."""
+
+    status = 422
+
+
+class Elsewhere(RollscopeError):
+    """The lake holds something else than the sender thinks: look again, and send what it lacks."""
+
+    status = 409
+
+
+class Intake:
+    """Takes objects and ships. Threads may call at once; those of one run take turns."""
+
+    def __init__(self, place: Place, quotas: Quotas | None = None) -> None:
+        self.place, self.quotas = place, quotas or Quotas(place, {})
+        self.shipped_ns = 0  # when the last ship was committed
+        self._objects = Received(place)
+        self._copies = Copies(root_of(place))
+
+    def held(self, run: str) -> State:
+        """What the lake holds of a run."""
+        _check_run(run)
+        return ledger.read(self.place, run)
+
+    def put(self, project: str, run: str, object: Object, data: bytes) -> None:
+        """Store the bytes of an object. Raises Altered if they are not those of its checksum."""
+        _check_run(run)
+        _check_object(object)
+        self.quotas.check(project, len(data))
+        if len(data) != object.bytes or hashlib.sha256(data).hexdigest() != object.sha256:
+            raise Altered(
+                f"{len(data):,} bytes of {object.name} arrived, and their checksum is not the one that was sent"
+                " with them: they were altered on their way. Send them again."
+            )
+        self._objects.put(key_of(project, run, object), Whole(data))
+
+    def ship(
+        self, project: str, run: str, after: int, objects: Sequence[Object], still: Callable[[], object]
+    ) -> tuple[int, int]:
+        """Ship objects that were put. Returns the number of the lake's last ship, and rows added.
+
+        `after` is the number of the last ship that the sender knows of. `still` raises if the
+        sender may no longer ship; it is asked when everything is ready.
+        """
+        _check_run(run)
+        named = [_with_key(project, run, object) for object in objects]
+        with self._copies.of(run) as copy:
+            state = self._state(copy, run, after)
+            check_project(state, project, run)
+            try:
+                return self._shipped(copy, state, project, named, still)
+            except (Behind, FileNotFoundError, EOFError):
+                raise Elsewhere(
+                    f"somebody else ships {run!r}, too. Look again, and send what the lake lacks."
+                ) from None
+
+    def _state(self, copy: Copy, run: str, after: int) -> State:
+        if copy.pusher is not None and copy.pusher.held is not None and copy.pusher.held.ship == after:
+            return copy.pusher.held
+        state = ledger.read(self.place, run)
+        if state.ship != after:
+            raise Elsewhere(
+                f"the lake has ship {state.ship} of {run!r}, and the sender knows of {after}."
+                " Look again, and send what it lacks."
+            )
+        copy.clear()
+        return state
+
+    def _shipped(
+        self, copy: Copy, state: State, project: str, objects: list[Object], still: Callable[[], object]
+    ) -> tuple[int, int]:
+        """Make the copy equal to what the sender has, and push it. A failure drops the copy."""
+        try:
+            self._bring(copy, state, objects)
+            still()
+            if copy.pusher is None:
+                copy.pusher = Pusher(self.place, copy.path, self._objects)
+            said = project_of(copy.path)
+            if said != project:
+                raise BadInput(f"run.json says project {said[:80]!r}, and the run was sent as one of {project[:80]!r}")
+            with self._objects.stored({object.key for object in objects}):
+                pushed = copy.pusher.push()
+        except BaseException:
+            copy.clear()
+            raise
+        held = copy.pusher.held
+        assert held is not None
+        self.shipped_ns = time.time_ns()
+        self.quotas.count(project, pushed.bytes)
+        return held.ship, pushed.rows
+
+    def _bring(self, copy: Copy, state: State, objects: list[Object]) -> None:
+        """Bring the files of a copy to what the sender has."""
+        earlier = [object for parts in state.files.values() for object in parts]
+        now = spool.held([*earlier, *sorted(objects, key=lambda object: object.kind != "gone")])
+        for name, parts in now.items():
+            _check_whole(name, parts)
+        gone = {*state.gone, *(object.name for object in objects if object.kind == "gone")}
+        try:
+            bring(self._objects, copy.path, now, gone - now.keys())
+        except CorruptFile as error:
+            raise Elsewhere(f"{str(error).partition(':')[0]}. Send it again.") from None
+
+    def close(self) -> None:
+        self._copies.close()
+
+
+def key_of(project: str, run: str, object: Object) -> str:
+    return f"{spool.prefix_of(project, run)}/{object.name}/{object.start}-{object.sha256[:16]}"
+
+
+def _with_key(project: str, run: str, object: Object) -> Object:
+    if object.kind == "gone":
+        _check_name(object.name)
+        return Object(object.name, "gone", 0, 0, "", "", 0)
+    _check_object(object)
+    key = key_of(project, run, object)
+    return Object(object.name, object.kind, object.start, object.bytes, object.sha256, key, object.time_ns)
+
+
+def check_project(state: State, project: str, run: str) -> None:
+    """Refuse a run whose id another project has. Whose it is, is not said."""
+    if state.ship and state.project != project:
+        raise BadInput(
+            f"the lake cannot take a run {run!r}: its id is taken. Rename the run's folder, and push it again."
+        )
+
+
+def _check_run(run: str) -> None:
+    if not _RUN.fullmatch(run) or run in (".", "..", *NEVER_RUNS):
+        raise BadInput(f"{run[:80]!r} cannot be the id of a run: expected the name of a folder")
+
+
+def _check_name(name: str) -> None:
+    inside = _IN_SET.fullmatch(name)
+    is_known = name == RUN_JSON or SMALL.fullmatch(name) or files.NAME.fullmatch(name)
+    if not is_known and not (inside and inside["set"].endswith(SUFFIX)):
+        raise BadInput(f"{name[:80]!r} is no file of a run: expected {RUN_JSON}, a log, or a file of a set")
+
+
+def _check_object(object: Object) -> None:
+    _check_name(object.name)
+    is_range = object.kind == "range" and object.start >= 0
+    if not is_range and (object.kind, object.start) != ("whole", 0):
+        raise BadInput(f"{object.name}: expected kind 'whole' from byte 0, or 'range'; got {object.kind[:40]!r}")
+    if not 0 <= object.bytes <= PIECE or not _SHA256.fullmatch(object.sha256):
+        raise BadInput(f"{object.name}: an object has a SHA-256 and at most {PIECE:,} bytes; got {object.bytes:,}")
+
+
+def _check_whole(name: str, parts: Sequence[Object]) -> None:
+    """The objects of a file join without a gap."""
+    at = 0
+    for part in parts:
+        if part.start != at:
+            raise Elsewhere(
+                f"{name}: bytes from {part.start:,} on were sent, and the lake has {at:,} of it. Look again."
+            )
+        at = part.end

@@ -1,0 +1,180 @@
+"""Ship runs to the lake that this server shows, for machines that hold no keys of it.
+
+`PUT` the objects that the lake lacks, then `POST` the ship. The ship is answered when the object
+store and the catalogue have everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from rollscope.access import tokens
+from rollscope.errors import NotFound, NotSignedIn, TooOften
+from rollscope.lake.spool import Object
+from rollscope.server.deps import RunId
+from rollscope.server.reply import json_reply
+from rollscope.server.shapes import Held, Shipped, Stored
+from rollscope.server.sign_in.needs import token_of
+from rollscope.store.log import files
+
+if TYPE_CHECKING:
+    from rollscope.lake.serving.intake import Intake
+
+PUTS, SHIPS = 8, 2  # at once; a ship works hard
+WAITING = 32  # of each that may wait for their turn
+router = APIRouter(prefix="/lake/runs/{run}", tags=["receive"])
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(max_length=400)]
+Project = Annotated[str, Field(max_length=255)]
+Number = Annotated[int, Field(ge=0, lt=2**62)]
+
+
+class Sent(BaseModel):
+    """An object of a ship; `gone` for a file that the run has no more."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Name
+    kind: Literal["whole", "range", "gone"]
+    start: Number = 0
+    bytes: Number = 0
+    sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    time_ns: Number = 0
+
+
+class Ship(BaseModel):
+    """Objects to ship, and the number of the last ship that the sender knows of."""
+
+    model_config = ConfigDict(extra="forbid")
+    project: Project
+    after: Number
+    objects: Annotated[list[Sent], Field(min_length=1, max_length=20_000)]
+
+
+class Queue:
+    """A few at once, some wait, and more are told when to come again."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once, self._free = at_once, asyncio.Semaphore(at_once)
+        self.waiting, self.done, self.seconds = 0, 0, 0.1  # of one, as they were lately
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        if self.waiting >= WAITING:
+            wait = max(1, round(self.seconds * self.waiting / self._at_once))
+            raise Busy(f"{self.waiting} wait already. Send this again in {wait} s.", wait)
+        self.waiting += 1
+        try:
+            async with self._free:
+                began = time.monotonic()
+                yield
+                self.seconds = 0.8 * self.seconds + 0.2 * (time.monotonic() - began)
+                self.done += 1
+        finally:
+            self.waiting -= 1
+
+
+class Busy(TooOften):
+    """Back-pressure: come again in so many seconds."""
+
+    def __init__(self, says: str, seconds: int) -> None:
+        super().__init__(says)
+        self.seconds = seconds
+
+
+class Inlet:
+    """The lake's intake, behind two queues."""
+
+    def __init__(self, intake: Intake) -> None:
+        self.intake, self.puts, self.ships = intake, Queue(PUTS), Queue(SHIPS)
+
+    def close(self) -> None:
+        self.intake.close()
+
+
+@router.get("", response_model=Held)
+async def held(request: Request, run: RunId) -> Response:
+    """What the lake holds of a run: its last ship, and the objects of each file.
+
+    Of a log that is its length. A run of another project is not there.
+    """
+    inlet, token = _inlet(request), token_of(request)
+    async with inlet.puts.turn():
+        state = await run_in_threadpool(inlet.intake.held, run)
+    allowed = token.allowed if token is not None else None
+    if allowed is not None and state.project not in allowed.projects:
+        return json_reply({"run": run, "ship": 0, "files": {}})
+    return json_reply({"run": run, "ship": state.ship, "files": {n: _shown(n, p) for n, p in state.files.items()}})
+
+
+@router.put("/objects", response_model=Stored)
+async def put(
+    request: Request,
+    run: RunId,
+    project: Annotated[Project, Query()],
+    name: Annotated[Name, Query()],
+    kind: Annotated[Literal["whole", "range"], Query()],
+    start: Annotated[Number, Query()],
+    sha256: Annotated[Sha256, Query()],
+) -> Response:
+    """Store the bytes of an object, in the body. Sent again, it changes nothing."""
+    inlet = _inlet(request)
+    _check_project(request, project)
+    async with inlet.puts.turn():  # before the body is read: only so many are in memory
+        data = await request.body()
+        await run_in_threadpool(still_good, request)
+        object = Object(name, kind, start, len(data), sha256, "", 0)
+        await run_in_threadpool(inlet.intake.put, project, run, object, data)
+    return json_reply({"bytes": len(data), "sha256": sha256})
+
+
+@router.post("/ships", response_model=Shipped)
+async def ship(request: Request, run: RunId, ship: Ship) -> Response:
+    """Ship objects that were put. The answer comes when the lake has them, and their rows."""
+    inlet = _inlet(request)
+    _check_project(request, ship.project)
+    objects = [Object(o.name, o.kind, o.start, o.bytes, o.sha256, "", o.time_ns) for o in ship.objects]
+    about = ship.project, run, ship.after, objects
+    async with inlet.ships.turn():
+        number, rows = await run_in_threadpool(inlet.intake.ship, *about, partial(still_good, request))
+    return json_reply({"run": run, "ship": number, "rows": rows})
+
+
+def _inlet(request: Request) -> Inlet:
+    inlet: Inlet | None = request.app.state.intake
+    if inlet is None:
+        raise NotFound("this server takes no runs: it shows a folder. Start it with: rollscope serve --lake LAKE")
+    return inlet
+
+
+def _check_project(request: Request, project: str) -> None:
+    token = token_of(request)
+    if token is not None and token.allowed is not None and project not in token.allowed.projects:
+        raise NotFound(f"there is no project {project[:80]!r} among those of {token.name}")
+
+
+def still_good(request: Request) -> None:
+    """Refuse who was revoked while their request was under way."""
+    token = token_of(request)
+    if token is not None:
+        book = request.app.state.door.book
+        found = book.token(token.id)
+        if found is None:
+            raise NotSignedIn(f"the token of {token.name!r} is gone")
+        tokens.good(book, found[0])
+
+
+def _shown(name: str, parts: list[Object]) -> list[tuple[str, int, int, str, int]]:
+    """The objects of a file; a log, which may have thousands, as one."""
+    if files.NAME.fullmatch(name):
+        return [("range", 0, parts[-1].end, "", parts[-1].time_ns)]
+    return [(part.kind, part.start, part.bytes, part.sha256, part.time_ns) for part in parts]
