@@ -24,6 +24,8 @@ def bring(objects: Objects, folder: str, held: Held, gone: Collection[str]) -> N
             _grow(objects, path, parts)
         elif not _has(path, parts):
             _fetch(objects, path, parts)
+            if os.path.dirname(name):  # a set: times tell whether a run is alive
+                set_time(os.path.dirname(path), parts[0])
     for name in {name.split(os.sep)[0] for name in gone} - {name.split(os.sep)[0] for name in held}:
         _remove(os.path.join(folder, name))
 
