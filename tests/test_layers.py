@@ -129,7 +129,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "listing": {"doctor", "library"},
         "sign_in": {"listing", "errors", "library", "watcher"},
         "routes": {
-            *("questions", "listing", "sign_in"),
+            *("front", "questions", "listing", "sign_in"),
             *("deps", "doctor", "library", "packed", "reply", "shapes", "watcher"),
         },
     },

@@ -28,6 +28,7 @@ from ._book import book, exists
 from ._terminal import print_json, say
 
 if TYPE_CHECKING:
+    from rollscope.lake.cache.mirroring import Mirroring
     from rollscope.lake.serving.intake import Intake
 
 PORT = 7700
@@ -93,10 +94,11 @@ def run(args: argparse.Namespace) -> int:
         _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path, "https" if args.certificate else "http")
-    folder = _of_lake(lake) if lake else own
+    mirroring = _mirroring(lake) if lake else None
+    folder, behind = (own, None) if mirroring is None else (mirroring.folder, mirroring.behind)
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
     intake = _intake(lake) if lake and (tokens or _is_loopback(args.host)) else None
-    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, tokens, intake)
+    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, tokens, intake, behind)
     server = Server(app, args.certificate, args.key)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
@@ -109,14 +111,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _of_lake(lake: str) -> str:
+def _mirroring(lake: str) -> Mirroring:
     """The cache of a lake, whose list of runs a thread keeps equal to it."""
     from rollscope.lake.cache.mirroring import Mirroring
 
     mirroring = Mirroring(place.read(lake))
     mirroring.look(most=FIRST_RUNS)  # a lake that cannot be read is said before the page opens
     mirroring.keep_looking(lambda text: say(text, sys.stderr))
-    return mirroring.folder
+    return mirroring
 
 
 def _intake(lake: str) -> Intake:

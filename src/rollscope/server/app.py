@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import mimetypes
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,13 +22,25 @@ from rollscope.access.book import Book
 from rollscope.access.door import Door
 from rollscope.errors import NotFound, RollscopeError
 from rollscope.notify.target import Target
+from rollscope.server.front.traffic import Traffic
 from rollscope.server.listing.finding_counts import FindingCounts
 from rollscope.server.listing.last_values import LastValues
 from rollscope.server.listing.run_rows import RunRows
 from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
-from rollscope.server.routes.project import compare, curves, deleted, glossary, live, log, runs, session, tokens
+from rollscope.server.routes.project import (
+    compare,
+    curves,
+    deleted,
+    glossary,
+    live,
+    log,
+    operation,
+    runs,
+    session,
+    tokens,
+)
 from rollscope.server.routes.receive import lake, otlp
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
 from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets, viewer
@@ -72,9 +85,10 @@ def create(
     receiver: otlp.Receives | None = None,
     book: Book | None = None,
     intake: Intake | None = None,
+    behind: Callable[[], float] | None = None,
 ) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev, notify, receiver, book, intake), hosts, root_path, behind_proxy)
+    return Guard(application(path, dev, notify, receiver, book, intake, behind), hosts, root_path, behind_proxy)
 
 
 def application(
@@ -84,12 +98,14 @@ def application(
     receiver: otlp.Receives | None = None,
     book: Book | None = None,
     intake: Intake | None = None,
+    behind: Callable[[], float] | None = None,
 ) -> FastAPI:
     """The application without its guard. `dev` reads the web's files again for every page.
 
     Targets in `notify` are told about the findings of runs that go on. A `receiver` stores what
     OpenTelemetry sends. With a `book` of tokens, who asks must have signed in, and sees the runs of
-    their projects alone. An `intake` ships to a lake what trainers send.
+    their projects alone. An `intake` ships to a lake what trainers send, and
+    `behind` says how many seconds ago all of the lake was looked at.
     """
     app = FastAPI(
         title="Rollscope",
@@ -113,12 +129,14 @@ def application(
         LastValues(app.state.library),
     )
     app.state.otlp = None if receiver is None else otlp.Inlet(receiver)
+    app.state.traffic, app.state.behind = Traffic(), behind
     app.state.intake = None if intake is None else lake.Inlet(intake)
     errors.install(app)
     if app.state.door is not None:
         app.add_middleware(Gate, door=app.state.door, desks=app.state.desks)
     itself = cast(FastAPI, weakref.proxy(app))  # FastAPI keeps handlers for ever; they must not keep the application
     app.include_router(_api(itself))
+    app.include_router(operation.router, responses=PROBLEMS)
     if receiver is not None:
         app.include_router(otlp.router, responses=PROBLEMS, dependencies=[Depends(may_record_everywhere)])
     _pages(itself, dev)
@@ -166,8 +184,10 @@ def _api(app: FastAPI) -> APIRouter:
 
     @api.get("/health", tags=["server"])
     async def health() -> Health:
-        """The version of the server and of the web."""
-        return {"version": __version__, "web": app.state.assets.digest}
+        """The version of the server and of the web, and how far it is behind its lake."""
+        behind = math.nan if app.state.behind is None else app.state.behind()
+        seconds = round(behind, 1) if math.isfinite(behind) else None
+        return {"version": __version__, "web": app.state.assets.digest, "lake_behind_seconds": seconds}
 
     return api
 

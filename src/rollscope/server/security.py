@@ -73,6 +73,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        send = self.app.state.traffic.counted(send, scope)
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         if refusal:

@@ -271,6 +271,7 @@ class NewToken(TypedDict):
 class Health(TypedDict):
     version: str
     web: str
+    lake_behind_seconds: float | None  # None: it shows a folder, or has not seen all of the lake yet
 
 
 class Held(TypedDict):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 
 from rollscope.errors import RollscopeError
@@ -24,6 +26,7 @@ class Mirroring:
         self.place, self.folder = place, mirror.prepare(place)
         self._saying = said.Saying(place, self.folder)
         self._objects = Objects(place)
+        self._looked = -math.inf
         self._seen = dict.fromkeys(folders(self.folder), 0)  # run -> number of the last ship that was fetched
 
     def look(self, most: int | None = None) -> int:
@@ -31,7 +34,7 @@ class Mirroring:
 
         Raises a sentence.
         """
-        last = self._last()
+        began, last = time.monotonic(), self._last()
         for run in set(self._seen) - set(last):
             mirror.remove(os.path.join(self.folder, run))
             del self._seen[run]
@@ -42,7 +45,12 @@ class Mirroring:
             self._seen[run] = held.ship
         self._saying.ship(last)
         said.fetch(self.place, self.folder)
+        self._looked = began if most is None or len(changed) <= most else self._looked
         return len(changed)
+
+    def behind(self) -> float:
+        """Seconds since all of the lake was looked at; infinite before."""
+        return time.monotonic() - self._looked
 
     def _last(self) -> dict[str, int]:
         """Run -> the number of its last ship, the last shipped run first."""

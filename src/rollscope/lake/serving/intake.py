@@ -114,7 +114,7 @@ class Intake:
             self._bring(copy, state, objects)
             still()
             if copy.pusher is None:
-                copy.pusher = Pusher(self.place, copy.path, self._objects)
+                copy.pusher = Pusher(self.place, copy.path, self._objects, state)
             said = project_of(copy.path)
             if said != project:
                 raise BadInput(f"run.json says project {said[:80]!r}, and the run was sent as one of {project[:80]!r}")

@@ -39,16 +39,20 @@ class Pushed:
 
 
 class Pusher:
-    """Ships one run. It remembers what the lake holds, so a second call reads only what is new."""
+    """Ships one run. It remembers what the lake holds, so a second call reads only what is new.
 
-    def __init__(self, place: Place, path: str, objects: Objects | None = None) -> None:
+    With a `state`, the folder is a copy that was made of it and of what came later. If somebody
+    else ships more, the copy lacks that, and Behind is raised.
+    """
+
+    def __init__(self, place: Place, path: str, objects: Objects | None = None, state: State | None = None) -> None:
         if not os.path.isdir(path) or not is_run(path):
             raise NotFound(f"{path!r} is no run: it has neither a run.json nor a log. List runs with: rollscope ls")
         self.place, self.path = place, path
         self.run = os.path.basename(os.path.abspath(path))
         self._objects = objects or Objects(place)
         self._folder = Folder(path)
-        self._state: State | None = None
+        self._state, self._is_copy = state, state is not None
         self._saying = Saying(place, os.path.dirname(os.path.abspath(path)))
 
     @property
@@ -64,6 +68,8 @@ class Pusher:
                 is_last = self._ship(pushed)
             except (Behind, FileNotFoundError, EOFError):
                 lost, self._state = lost + 1, None
+                if self._is_copy:
+                    raise
                 if lost > TRIES:
                     raise CannotWrite(f"the run {self.run!r} changes all the time: push it again in a moment") from None
                 continue

@@ -21,7 +21,7 @@ from rollscope.store.listing.allowed import Allowed, Sight
 from rollscope.store.project.seen_log import SeenLog
 
 MOST_DESKS = 32  # beside those whose events someone hears
-SHARED = ("assets", "doctor", "counts", "queues", "turns", "door", "intake")
+SHARED = ("assets", "doctor", "counts", "queues", "turns", "door", "intake", "traffic", "behind")
 
 
 class Desk:

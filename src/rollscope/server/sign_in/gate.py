@@ -77,7 +77,11 @@ class Gate:
 
     def _refused(self, scope: Scope, error: RollscopeError) -> Response:
         path = scope["path"]
-        if isinstance(error, NotSignedIn) and scope["method"] == "GET" and not path.startswith(("/api/", "/frame")):
+        if (
+            isinstance(error, NotSignedIn)
+            and scope["method"] == "GET"
+            and not path.startswith(("/api/", "/frame", "/metrics"))
+        ):
             return _to_sign_in(path, scope["query_string"].decode("latin-1"))
         reply = problem(error.status, type(error).__name__, str(error))
         if isinstance(error, NotSignedIn):
