@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-rooms test-pages test-floors test-frameworks test-frameworks-all team postgres check fmt bench docs pictures docs-check setup chromium clean
+.PHONY: run test test-rooms test-pages test-floors test-frameworks test-frameworks-all team postgres nginx check fmt bench docs pictures docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
@@ -31,7 +31,7 @@ test-frameworks-all: $(VENV)/.test
 	$(BIN)/python tests/frameworks/run_all.py
 
 # The lake, with a real PostgreSQL and a real S3 server, in an environment of its own.
-team: $(VENV)/.test postgres
+team: $(VENV)/.test postgres nginx
 	$(BIN)/python tests/lake/run.py
 
 check: $(VENV)/.test
@@ -83,6 +83,10 @@ chromium:
 postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || (test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq postgresql >/dev/null) \
 	  || echo "PostgreSQL is not installed: its tests are skipped. Install it with: apt-get install postgresql"
+
+nginx:
+	@command -v nginx >/dev/null || test -x /usr/sbin/nginx || (test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends nginx-light >/dev/null) \
+	  || echo "nginx is not installed: its test fails. Install it with: apt-get install nginx-light"
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache
