@@ -224,7 +224,7 @@ def test_a_server_that_is_killed_at_any_moment_loses_nothing(
     port = int(server.url.rstrip("/").rpartition(":")[2])
     shipper = ThroughServer(server.url, str(life.path))
     try:
-        for wait in (0.05, 0.3, 0.6):
+        for wait in (0.1, 0.6):
             life.happen()
             killer = threading.Timer(wait, server.kill)
             killer.start()
@@ -244,11 +244,16 @@ def test_two_shippers_and_two_servers_add_nothing_twice(
     monkeypatch.setenv("ROLLSCOPE_TOKEN", token(team))
     life = Life(tmp_path / "runs", "through-2", seed=8)
     with serving(team, tmp_path / "a", "--sign-in") as a, serving(team, tmp_path / "b", "--sign-in") as b:
-        for _ in range(2):
+        for _ in range(3):
             life.happen()
-            push = [sys.executable, "-m", "rollscope", "push", "--json", str(life.path), "--to"]
-            shippers = [subprocess.Popen([*push, one.url], stdout=subprocess.DEVNULL) for one in (a, b)]
-            assert [shipper.wait(120) for shipper in shippers] == [0, 0]
+        push = [sys.executable, "-m", "rollscope", "push", "--json", str(life.path), "--to"]
+        shippers = [subprocess.Popen([*push, one.url], stdout=subprocess.DEVNULL) for one in (a, b)]
+        try:
+            assert [shipper.wait(2 * PATIENCE) for shipper in shippers] == [0, 0]
+        finally:
+            for shipper in shippers:
+                shipper.kill()
+                shipper.wait(PATIENCE)
     same(team, life)
 
 
