@@ -41,4 +41,3 @@ def test_a_lake_is_restored_from_its_backup(tmp_path: Path, postgres: Postgres, 
     assert tokens.check(book, text).name == "alice" and book.events(1)[0].what == "made"
     life.happen()
     assert pushed(lake, life).ships  # and it goes on
-    check_same(lake, life, ["samples", "metrics"])
