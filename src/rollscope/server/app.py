@@ -22,6 +22,7 @@ from rollscope.access.book import Book
 from rollscope.access.door import Door
 from rollscope.errors import NotFound, RollscopeError
 from rollscope.notify.target import Target
+from rollscope.server.front.page_loads import PageLoads
 from rollscope.server.front.traffic import Traffic
 from rollscope.server.listing.finding_counts import FindingCounts
 from rollscope.server.listing.last_values import LastValues
@@ -122,7 +123,8 @@ def application(
     app.state.project = ProjectLog(path)
     app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest, app.state.project)
     app.state.door, app.state.desks = None if book is None else Door(book), Desks(app)
-    app.state.doctor = Doctor(path, app.state.desks.tell_findings)
+    app.state.page_loads = PageLoads()
+    app.state.doctor = Doctor(path, app.state.desks.tell_findings, app.state.page_loads.is_page)
     app.state.notices = Notices(app.state.doctor, lambda: _running(app), notify)
     app.state.counts, app.state.values = (
         FindingCounts(app.state.library, app.state.doctor, app.state.rows.is_living),

@@ -1,11 +1,13 @@
 """Diagnoses runs beside the requests: with readers of its own, one run at a time, not too often.
 
 A page never waits long for a diagnosis: it gets the last findings, and an event when they change.
+A diagnosis that nobody waits for begins when no page is being loaded.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +25,7 @@ from .library import Library
 log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a growing run
 SILENT = 60.0  # and of a run that says nothing, although it should: a stall is found in silence
+LOOK = 0.05  # seconds between two looks whether a page is being loaded
 MOST_OPEN = 2  # readers: one run is diagnosed at a time
 
 
@@ -35,14 +38,20 @@ class _Last:
     told: Diagnosis
     step: int = 0  # the run's last step then
     running: bool = False
+    took: float = 0.0  # seconds
 
 
 class Doctor:
-    """The last findings of each run. `tell(run)` is called when they change."""
+    """The last findings of each run. `tell(run)` is called when they change.
 
-    def __init__(self, path: str, tell: Callable[[str], None]) -> None:
+    `is_page` says whether a page is being loaded.
+    """
+
+    def __init__(self, path: str, tell: Callable[[str], None], is_page: Callable[[], bool] = lambda: False) -> None:
         self.library = Library(path, MOST_OPEN)
-        self.tell = tell
+        self.tell, self.is_page = tell, is_page
+        self._awaited: set[str] = set()  # runs whose diagnosis a page waits for
+        self._closed = threading.Event()
         self._diagnoses: dict[str, _Last] = {}
         self._lives: dict[str, Lives] = {}  # of runs that go on
         self._jobs: dict[str, Future[None]] = {}
@@ -68,16 +77,24 @@ class Doctor:
         last = self._diagnoses.get(id)
         return last.told.useful if last else None
 
+    def took(self, id: str) -> float:
+        """Seconds of the last diagnosis."""
+        last = self._diagnoses.get(id)
+        return last.took if last else 0.0
+
     def step(self, id: str) -> int:
         """The run's last step at the last diagnosis."""
         return self._diagnoses[id].step
 
-    def findings(self, id: str, wait: float = 0.0) -> list[Finding] | None:
+    def findings(self, id: str, wait: float = 0.0, at_once: bool = False) -> list[Finding] | None:
         """The last findings; a diagnosis that is out of date is renewed in the background.
 
         Waits at most `wait` seconds for the first diagnosis, and returns None if it takes longer.
+        `at_once`: the first one lets no page pass.
         """
         first = id not in self._diagnoses
+        if first and at_once:
+            self._awaited.add(id)
         if first or self._is_old(id):
             job = self._jobs.get(id)
             if job is None or job.done():
@@ -87,6 +104,7 @@ class Doctor:
                     job.result(wait)
                 except NotYet:
                     return None
+                self._awaited.discard(id)
         return self.known(id)
 
     def _is_old(self, id: str) -> bool:
@@ -95,13 +113,21 @@ class Doctor:
         age = time.monotonic() - last.at
         return age > PATIENCE if changed else last.running and age > SILENT
 
+    def _let_pass(self) -> None:
+        """Wait until a page is loaded, unless one waits for a diagnosis."""
+        while not self._awaited and self.is_page() and not self._closed.wait(LOOK):
+            pass
+
     def _diagnose(self, id: str) -> None:
+        self._let_pass()
+        self._awaited.discard(id)
         last = _Last(self.library.fingerprint(id), time.monotonic(), Diagnosis())
         try:
             with self.library.reading(id) as run:
                 step, told = run.last_step or 0, whole_diagnosis(run)
                 told = self._follow(id, run, told)  # which sees the run go on
-                last = _Last(last.fingerprint, time.monotonic(), told, step, run.state == "running")
+                now = time.monotonic()
+                last = _Last(last.fingerprint, now, told, step, run.state == "running", now - last.at)
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
         before = self._diagnoses.get(id)
@@ -121,6 +147,7 @@ class Doctor:
         return alive(told, run) if changed else told
 
     def close(self) -> None:
+        self._closed.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         for lives in self._lives.values():
             lives.close()

@@ -18,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from rollscope.errors import NotFound
 from rollscope.server.front import limits
+from rollscope.server.front.page_loads import Counted
 
 from .assets import Assets
 from .errors import problem
@@ -88,7 +89,11 @@ class Guard:
         # The first page is forty files: they need no routing and no thread.
         if scope["method"] == "GET" and scope["path"].startswith("/web/"):
             return await self._asset(scope["path"], headers)(scope, receive, send)
-        await self.app(scope, receive, send)
+        counted = Counted(self.app.state.page_loads, send)
+        try:
+            await self.app(scope, receive, counted)
+        finally:
+            counted.end()
 
     def _without_prefix(self, scope: Scope) -> Scope:
         path = scope["path"]

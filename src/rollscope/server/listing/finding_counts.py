@@ -114,7 +114,7 @@ class FindingCounts:
         """Diagnose a run and count. A run that cannot be read stays without counts."""
         if self._closed:
             return
-        self._tried[entry.id], began = entry.marks, time.monotonic()
+        self._tried[entry.id] = entry.marks
         try:
             findings = self.doctor.findings(entry.id, WAIT_SECONDS)
             counts = None if findings is None else self._counted(entry, findings)
@@ -122,7 +122,7 @@ class FindingCounts:
                 self._keep(entry, counts)
         except Exception:
             log.exception("the findings of %s could not be counted", entry.id)
-        time.sleep(REST * (time.monotonic() - began))
+        time.sleep(REST * self.doctor.took(entry.id))
 
     def _counted(self, entry: Entry, findings: list[Finding]) -> Counts | None:
         try:

@@ -164,10 +164,17 @@ def remembered_hidden(run: Run) -> dict[str, str]:
     return run.remember("hidden", lambda: hidden(run))
 
 
-def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[FindingShape] | None:
+def wait_for_findings(request: Request, library: Library, id: str, seconds: float) -> None:
+    """Wait for the first diagnosis, without holding the run: other requests for it are answered."""
+    doctor: Doctor = request.app.state.doctor
+    if library.entry(id) is not None:
+        doctor.findings(id, seconds, at_once=True)
+
+
+def findings_of(request: Request, id: str, run: Run) -> list[FindingShape] | None:
     """Findings as JSON; None while the first diagnosis is under way."""
     doctor: Doctor = request.app.state.doctor
-    findings = doctor.findings(id, wait)
+    findings = doctor.findings(id)
     if findings is None:
         return None
     rules, hidden_rules = all_rules(), remembered_hidden(run)

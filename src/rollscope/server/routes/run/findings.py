@@ -16,7 +16,7 @@ from rollscope.notify.stored import told
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
-from rollscope.server.routes.project.runs import findings_of
+from rollscope.server.routes.project.runs import findings_of, wait_for_findings
 from rollscope.server.shapes import FindingList, HiddenShape
 from rollscope.store import notes
 
@@ -36,8 +36,9 @@ def index(request: Request, library: Lib, run: RunId) -> FindingList:
     """
     doctor: Doctor = request.app.state.doctor
     rules = all_rules()
+    wait_for_findings(request, library, run, WAIT)
     with library.reading(run) as reader:
-        known = findings_of(request, run, reader, WAIT)
+        known = findings_of(request, run, reader)
         findings = known or []
         return {
             "findings": findings,

@@ -16,7 +16,7 @@ from rollscope.diagnose.story import told
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
-from rollscope.server.routes.project.runs import findings_of, remembered_hidden, teaches
+from rollscope.server.routes.project.runs import findings_of, remembered_hidden, teaches, wait_for_findings
 from rollscope.server.shapes import OverviewShape, UsefulShape, Vital
 from rollscope.store.run import Run
 from rollscope.views.dictionary import stored_meanings
@@ -46,8 +46,9 @@ def overview(
     The verdict and the findings are about the whole run, also if an environment is chosen.
     """
     doctor: Doctor = request.app.state.doctor
+    wait_for_findings(request, library, run, WAIT)
     with library.reading(run) as reader:
-        shapes = findings_of(request, run, reader, WAIT)
+        shapes = findings_of(request, run, reader)
         judged = _health(reader, None if shapes is None else doctor.known(run), kind, env)
         samples_step, samples = best_median_worst(reader, step, env)
         time_step, parts = time_parts(reader, step)
