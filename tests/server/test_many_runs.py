@@ -271,3 +271,12 @@ def test_a_look_at_a_large_store_takes_turns(changes: Changes, monkeypatch: pyte
         changes.look()
         assert len(looked) <= look * module.AT_LEAST
     assert set(looked) == set(ids())
+
+
+@pytest.mark.parametrize("handles", [8, 12, 40])
+def test_a_server_that_could_not_open_its_files_says_so(tmp_path: Path, handles: int) -> None:
+    command = f'ulimit -n {handles}; exec "$0" -m rollscope serve "$1" --port 0 --no-browser --json'
+    child = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert child.returncode == 2 and f"may open {handles} files" in child.stderr and not child.stdout

@@ -22,7 +22,10 @@ import threading
 import time
 from importlib.abc import MetaPathFinder
 
+from rollscope.errors import BadInput
+
 TRIM_SECONDS = 20.0
+FEWEST_HANDLES = 64  # 30 of its own, and some for runs and connections
 _M_ARENA_MAX = -8  # of glibc's mallopt
 _M_MMAP_THRESHOLD = -3
 _HEAPS = 2
@@ -47,7 +50,10 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def raise_handles() -> None:
-    """Raise the soft limit of open files to the hard one, where that is allowed."""
+    """Raise the soft limit of open files to the hard one, where that is allowed.
+
+    Raises BadInput if a server could not open its own files: it would be deaf, or stop half-way.
+    """
     try:
         import resource
     except ImportError:  # not on this system
@@ -55,6 +61,12 @@ def raise_handles() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= soft < FEWEST_HANDLES:
+        raise BadInput(
+            f"this process may open {soft} files, and a server needs {FEWEST_HANDLES}."
+            " Raise the limit before it starts: ulimit -n 1024"
+        )
 
 
 def keep_trimming() -> None:
