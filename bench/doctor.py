@@ -1,11 +1,11 @@
 """Doctors side by side: every fault a row, every doctor a column, all on the same runs.
 
 `python bench/doctor.py [FOLDER] [--seeds 501,502,503] [--small] [--dry]`. The faults are those of
-rldoctor's and rlprobe's own generators, with seeds that they do not use, and those of our trainer
-(`doctor_trainings.py` makes the runs in FOLDER/trainings; without them they are left out).
-rldoctor, rlprobe and rlwatch come from a virtual environment of their own, named by
-ROLLSCOPE_RIVALS. All that was made or said is kept in FOLDER, so a second call goes on where the
-first one ended.
+rldoctor's and rlprobe's own generators, with seeds that they do not use, those of our trainer
+(`doctor_trainings.py` makes the runs in FOLDER/trainings), and those of real TRL runs
+(`doctor_trl.py` makes them in FOLDER/trl); runs that are not there are left out. rldoctor, rlprobe
+and rlwatch come from a virtual environment of their own, named by ROLLSCOPE_RIVALS. All that was
+made or said is kept in FOLDER, so a second call goes on where the first one ended.
 
 Our doctor names a fault if the first chapter of its story begins with the right rule; another one
 names it if any of its warnings is right. Healthy runs count alarms. The table is written to
@@ -40,14 +40,19 @@ SMALL = ("rldoctor/healthy", "rldoctor/kl_blowup", "rldoctor/reward_hacking", "r
 INTRODUCTION = """# Doctors side by side
 
 Written by `bench/doctor.py`. Every row is a fault, every column a doctor, all of them on the same runs: those of
-rldoctor's and rlprobe's own generators with seeds that they do not use, and those of our trainer, with samples. Ours
-names a fault if the first chapter of its story begins with the right cause; the others name it if any of their warnings
-is right. The delay is the median number of steps from the moment the fault has begun and the data that the rule
-declares to need is there, and, in brackets, from the beginning of the fault. `–`: the doctor has no name for it.
+rldoctor's and rlprobe's own generators with seeds that they do not use, those of our trainer, with samples, and real
+TRL GRPO runs of a tiny model. Ours names a fault if the first chapter of its story begins with the right cause; the
+others name it if any of their warnings is right. The delay is the median number of steps from the moment the fault has
+begun and the data that the rule declares to need is there (a rule that declares three spikes has it at the third, one
+that declares 30 % of the run without gain has it then), and, in brackets, from the beginning of the fault. `–`: the
+doctor has no name for it.
 """
 
 
-SEEN = "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401 and 501 to 503 were seen."
+ORIGINS = ("rldoctor", "rlprobe", "ours", "trl")
+SEEN = (
+    "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401, 501 to 503, 511, 512, 601, 701 and 711 were seen."
+)
 
 
 def main() -> None:
@@ -57,6 +62,7 @@ def main() -> None:
     seeds = [int(word) for word in args.seeds.split(",")][: 1 if args.small else None]
     patients = [*doctor_runs.generated(folder, faults, seeds, python)] if python else []
     patients += [] if args.small else [*doctor_runs.trained(folder / "trainings")]
+    patients += [] if args.small else [*doctor_runs.trained(folder / "trl", "trl")]
     if not patients:
         print(f"no run to judge: set ROLLSCOPE_RIVALS, or train some into {folder / 'trainings'}")
         return
@@ -106,7 +112,7 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     head = "| ours | delay | " + " | ".join(RIVALS) + " |"
     lines = [INTRODUCTION, f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
-    lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ("rldoctor", "rlprobe", "ours")]
+    lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ORIGINS]
     lines += ["", "Healthy runs: alarms, and of these the bad ones.", ""]
     lines += ["| run | steps | ours | " + " | ".join(RIVALS) + " |", "|---|--:|--:|--:|--:|--:|"]
     lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]

@@ -47,6 +47,14 @@ RIGHT: dict[str, tuple[str, ...]] = {  # fault -> rules that name its cause; non
     "ours/dead_critic": ("critic-useless",),
     "ours/nan_loss": ("non-finite",),
     **{f"ours/{kind}": () for kind in ("grpo", "rloo", "ppo", "async")},
+    "trl/learning_rate": ("update-too-large", "kl-takeoff"),
+    "trl/constant_reward": ("dead-groups", "grader-drift"),  # the grader changed, and pays all alike
+    "trl/grader_timeouts": ("grader-outage", "environment-failures", "grader-drift"),
+    "trl/truncation": ("truncation",),
+    "trl/length_paid": ("length-exploited",),
+    "trl/template_bug": ("engine-mismatch",),
+    "trl/stale_weights": ("engine-mismatch", "staleness"),
+    "trl/healthy": (),
 }
 RIVALS = ("rldoctor", "rlprobe", "rlwatch")
 THEIRS: dict[str, set[str]] = {  # our rule -> what the others call its cause; a rule left out has no other

@@ -1,8 +1,8 @@
-"""The runs of the doctors' bench: those of other doctors' generators, and those of our trainer.
+"""The runs of the doctors' bench: of other doctors' generators, of our trainer, and of TRL.
 
 Everything is kept in one folder, so that a second call goes on where the first one ended:
 `generated/` has what a generator gave, `recorded/` the same as runs of ours, `trainings/` the runs
-of our trainer (`doctor_trainings.py`).
+of our trainer (`doctor_trainings.py`), `trl/` those of TRL (`doctor_trl.py`).
 """
 
 from __future__ import annotations
@@ -131,17 +131,16 @@ def _as_sample(row: Row) -> Row:
         "id": f"{row['step']}.{row['sample_id']}",
         "group": row["group_id"],
         "task": row["prompt_id"],
-        "prompt": row["prompt_text"],
-        "completion": row["completion_text"],
+        "prompt": row["prompt_text"],  # without the completion: it is the same filler for every prompt
         "reward": row["reward_total"],
         "completion_tokens": row["completion_len"],
         "advantage": row["advantage"],
     }
 
 
-def trained(folder: Path) -> Iterator[Patient]:
-    """The runs of our trainer that are there. Their names say fault, seed, strength and start."""
-    known_ = {name.removeprefix("ours/"): name for name in RIGHT if name.startswith("ours/")}
+def trained(folder: Path, origin: str = "ours") -> Iterator[Patient]:
+    """The runs of a trainer that are there. Their names say fault, seed, strength and start."""
+    known_ = {name.removeprefix(f"{origin}/"): name for name in RIGHT if name.startswith(f"{origin}/")}
     for record in rs.open(str(folder)).runs() if folder.is_dir() else ():
         found = re.match(r"(?P<fault>.+?)-\d+-[\d.]+-(?P<start>\d+)-", record.id)
         fault = known_.get(found["fault"].replace("-", "_")) if found else None

@@ -47,9 +47,19 @@ def judged(patient: Patient) -> dict[str, Any]:
     if not roots or roots[0] not in right:
         return said
     first = next(f for f in serious if f.rule == roots[0])
-    there = max(patient.start, first.step, _needs_are_there(run, roots[0], last))
+    there = max(patient.start, _shown(first), _needs_are_there(run, roots[0], last))
     named = _first(there, last, lambda step: _roots(_serious(diagnosis(run, until=step).findings))[:1] == roots[:1])
     return {**said, "delay": named - there, "since_start": named - patient.start}
+
+
+def _shown(finding: Finding) -> int:
+    """The step at which what a finding says can be seen: its rule declares how much it must see."""
+    declared = all_rules()[finding.rule].thresholds
+    if finding.moments and "count" in declared:
+        return finding.moments[min(int(declared["count"]), len(finding.moments)) - 1]
+    if "behind" in declared:  # a share of the run without any gain
+        return round(finding.step / (1 - declared["behind"]))
+    return finding.step
 
 
 def _serious(findings: list[Finding]) -> list[Finding]:

@@ -153,6 +153,10 @@ RUN_TABLES: dict[str, Table] = {
             "a k1 may be negative": logged(5, policy__kl_ref_k1=-0.2),
             "a log-probability": logged(5, policy__logp__mean=-0.7),
             "a reward has no natural range": logged(5, reward__mean=35.0),
+            "one batch, updated several times: ratios leave 1": logged(
+                5, policy__ratio__max=1.4, policy__clip__region=0.1
+            ),
+            "advantages that are not divided by their spread": logged(5, advantage__std=0.3),
         },
         {
             "a share above 1": logged(5, length__truncated=1.5),
@@ -164,6 +168,9 @@ RUN_TABLES: dict[str, Table] = {
         {
             "the answer is learned": components(np.linspace(0.2, 0.7, LONG), steady),
             "nothing is learned, and format is saturated": components(0.4 + 4 * little, steady),
+            "format is learned in a rush, late, and the answer waits": components(
+                0.1 + little[:140], np.r_[np.full(90, 0.2), np.linspace(0.2, 0.95, 30), steady[120:140]]
+            ),
             "format first, then the answer": components(
                 np.r_[np.full(60, 0.1), np.linspace(0.1, 0.6, LONG - 60)],
                 np.r_[np.linspace(0.2, 1, 60), steady[60:]],
@@ -172,6 +179,9 @@ RUN_TABLES: dict[str, Table] = {
         {
             "format varies, the answer hardly does": components(0.01 + little, 0.8 + 20 * little[::-1]),
             "format grows alone": components(0.3 + little, np.r_[np.full(80, 0.3), np.linspace(0.3, 1, 140)]),
+            "the answer was learned, then format grows in its place": components(
+                np.r_[np.linspace(0.1, 0.4, 80), np.full(22, 0.4)], np.r_[np.full(80, 0.3), np.linspace(0.3, 0.6, 22)]
+            ),
         },
     ),
     "slower": (

@@ -194,3 +194,27 @@ def test_of_two_that_begin_at_once_the_one_nearer_the_machine_leads() -> None:
 
     told = story(linked([finding("dead-groups", 0, "bad"), finding("truncation", 0, "bad")]))
     assert [f.rule for f in told[0].findings()] == ["truncation", "dead-groups"] and len(told) == 1
+
+
+def test_engine_and_trainer_are_compared_on_the_same_tokens() -> None:
+    same, other = [[-1.0, -2.0], [-0.5]], [[-1.0, -2.0 + 0.3], [-0.5]]
+    steps = {"step": [0, 0, 1, 1], "rollout_logp": [*same, *same], "old_logp": [*same, *other]}
+    values = compute(Chunk.of(**steps), text=True)["sampler_k3"]
+    assert values.tolist() == pytest.approx([0.0, (np.expm1(0.3) - 0.3) / 3])
+
+
+def test_a_row_whose_sides_differ_in_length_is_left_out() -> None:
+    samples = Chunk.of(rollout_logp=[[-1.0], [-1.0, -2.0], None], old_logp=[[-1.5], [-1.0], [-1.0]])
+    assert compute(samples, text=True)["sampler_k3"].tolist() == pytest.approx([np.expm1(-0.5) + 0.5])
+
+
+def test_a_plateau_follows_from_what_began_before_it_could_be_seen() -> None:
+    from rollscope.diagnose.story import linked
+
+    told = story(linked([finding("plateau", 200), finding("entropy-collapse", 250)]))
+    assert [(c.finding.rule, [f.finding.rule for f in c.follows]) for c in told] == [("entropy-collapse", ["plateau"])]
+
+
+def test_what_no_rule_explains_is_told_after_what_one_does() -> None:
+    told = story([finding("catalogue-alarms", 5), finding("engine-mismatch", 20)])
+    assert [c.finding.rule for c in told] == ["engine-mismatch", "catalogue-alarms"]

@@ -39,6 +39,8 @@ def held_out(values: np.ndarray, every: int = 10, score: str = "acc") -> list[Ev
 RUNNING, CRASHED = About(last_step=100, planned=200), About(state="crashed", reason="boom", last_step=9, planned=80)
 rising, level_reward = ramp(0.2, 0.8, 200) + noise(200, 0.02), 0.5 + noise(200, 0.02)
 age = flat(1, 100)
+bursts = np.where((np.arange(80) >= 30) & (np.arange(80) % 14 < 4), 0.0, 1.0)
+seldom = np.where(np.arange(80) % 9 == 8, 1.0, 0.7)
 
 TABLES: dict[str, tuple[Rows, Rows]] = {
     "ended-early": (
@@ -68,6 +70,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
     ),
     "non-finite": (
         {
+            "logged every tenth step, with NaN in between": ([NonFinite("eval/acc", 270, 0, 1, 299, 300)],),
             "no metric has any": ([],),
             "a loss that was always a number": ([NonFinite("policy/loss", 0, 0, 0, 0, 400)],),
             "many metrics, all of them numbers": ([NonFinite(f"m{i}", 0, 0, 0, 0, 9) for i in range(50)],),
@@ -96,6 +99,12 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "linear growth is learning": (ramp(0, 0.05, 200),),
             "one spike": (np.r_[flat(0.003, 60), 0.5, flat(0.003, 60)],),
             "it grows while the reward rises": (np.r_[flat(0.01, 60), ramp(0.01, 0.06, 140)], rising),
+            "it takes off while the reward goes from 0.5 to 0.9": (
+                np.r_[flat(0.004, 60), ramp(0.01, 0.12, 60)],
+                np.r_[0.5 + noise(60, 0.02), ramp(0.5, 0.9, 60)],
+            ),
+            "far from the reference at once, and the reward holds": (flat(4, 60), level_reward[:60]),
+            "nats of a whole answer, not of a token": (24 + np.sin(np.arange(200)), level_reward),
         },
         {
             "exponential while reward is level": (
@@ -103,6 +112,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 level_reward[:140],
             ),
             "a jump that stays": (np.r_[flat(0.004, 100), flat(0.05, 40)], level_reward[:140]),
+            "gone after the first update": (np.r_[0, flat(5, 11)], np.r_[0.6, flat(0.02, 11)]),
         },
     ),
     "truncation": (
@@ -120,11 +130,15 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
         {
             "gradients that are small": (flat(1e-6, 80),),
             "one step in twenty": (np.tile(np.r_[0.0, flat(1, 19)], 5),),
+            "micro-steps are logged between updates": (np.tile([0.0, 0.0, 0.0, 1.0], 20),),
             "a learning rate of zero in warm-up": (flat(0, 40), None, flat(0, 40)),
             "groups are logged, and say more": (flat(0, 40), flat(0.9, 40)),
             "too short to say": (flat(0, 8),),
         },
-        {"two of three steps have none": (np.tile([0.0, 0.0, 1.0], 20),), "all of them": (flat(0, 60),)},
+        {
+            "two of three steps have none": (np.where(np.arange(60) * 7 % 11 % 3 == 0, 1.0, 0.0),),
+            "all of them": (flat(0, 60),),
+        },
     ),
     "entropy-collapse": (
         {
@@ -143,9 +157,19 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 About(declared={"reward_max": 4.0}),
             ),
             "it falls a little and stays": (np.r_[ramp(1, 0.6, 100), flat(0.6, 100)], level_reward),
+            "a cliff at a resume, ten steps ago": (np.r_[flat(1, 110), flat(0.4, 10)], level_reward[:120]),
+            "a cliff at a resume, long ago": (np.r_[flat(1, 60), flat(0.4, 60)], level_reward[:120]),
+            "it falls off while the reward climbs": (
+                np.r_[flat(1, 100), np.geomspace(1, 0.4, 30)],
+                np.r_[flat(0.2, 100), ramp(0.2, 0.7, 30)],
+            ),
         },
         {
             "on its way while reward is level": (np.geomspace(0.7, 0.15, 200) + noise(200, 0.002), level_reward),
+            "it falls off once the reward stops": (
+                np.r_[ramp(1, 0.9, 150), np.geomspace(0.9, 0.42, 32)],
+                np.r_[ramp(0.2, 0.6, 150), 0.6 + 0.02 * np.sin(7 * np.arange(32))],
+            ),
             "a negative coefficient pays for certainty": (
                 ramp(0.7, 0.2, 80),
                 level_reward[:80],
@@ -166,6 +190,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             ),
             "few": (flat(0.2, 40),),
             "as many as the pass rates predict": (flat(0.66, 40), flat(0.66, 40)),
+            "a critic needs no groups": (flat(0.7, 40), None, None, None, None, About(algorithm="ppo")),
         },
         {
             "the run starved at its last step": (
@@ -211,10 +236,22 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "PPO with several epochs": (0.02 + np.abs(noise(100, 0.02)), RUNNING),
             "one step was large": (np.r_[flat(0.01, 50), 0.9, flat(0.01, 50)], RUNNING),
             "large while the rate warmed down, then ordinary": (np.r_[flat(0.3, 5), flat(0.01, 60)], RUNNING),
+            "large at first, and the reward came back": (
+                np.r_[flat(0.3, 5), flat(0.01, 60)],
+                RUNNING,
+                None,
+                np.r_[flat(0.7, 2), ramp(0.1, 0.8, 63)],
+            ),
         },
         {
             "every update is thirty times the usual": (flat(0.35, 20), RUNNING),
             "the run crashed right after": (np.array([0.35]), CRASHED),
+            "large at first, and the reward never came back": (
+                np.r_[flat(0.3, 5), flat(0.03, 60)],
+                RUNNING,
+                None,
+                np.r_[0.77, 0.14, flat(0.1, 63)],
+            ),
         },
     ),
     "proxy-gap": (
@@ -228,6 +265,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 held_out(np.r_[ramp(0.5, 0.55, 6), flat(0.55, 8)], 5),
             ),
             "an evaluation too small to tell": (0.5 + 0.05 * ramp(0, 1, 200), held_out(0.4 + noise(20, 0.15))),
+            "four evaluations that happen to dip": (
+                ramp(0.2, 0.7, 80),
+                held_out(np.array([0.2, 0.28, 0.32, 0.41, 0.46, 0.44, 0.45, 0.43])),
+            ),
             "both saturate together": (
                 np.r_[ramp(0.1, 0.9, 100), 0.9 + noise(100, 0.01)],
                 held_out(np.r_[ramp(0.1, 0.8, 10), 0.8 + noise(10, 0.01)]),
@@ -236,6 +277,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
         {
             "the score falls while reward rises": (rising, held_out(np.r_[ramp(0.2, 0.5, 8), ramp(0.5, 0.2, 12)])),
             "the score is flat while reward rises": (rising, held_out(0.3 + noise(20, 0.01))),
+            "the score has turned, three evaluations ago": (
+                ramp(0.2, 0.8, 90) + 0.01 * np.sin(7 * np.arange(90)),
+                held_out(np.r_[ramp(0.2, 0.42, 5), [0.42, 0.4, 0.38, 0.36]]),
+            ),
         },
     ),
     "length-exploited": (
@@ -248,6 +293,18 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 held_out(ramp(0.2, 0.7, 20)),
             ),
             "length grows, reward does not": (ramp(300, 900, 200), level_reward),
+            "a little longer, and the held-out score follows": (
+                ramp(300, 390, 80),
+                rising[:80],
+                None,
+                held_out(ramp(0.2, 0.42, 8)),
+            ),
+            "a little longer while the reward triples by other means": (
+                ramp(300, 370, 200),
+                rising,
+                None,
+                held_out(flat(0.21, 20)),
+            ),
             "length falls": (ramp(900, 300, 200), rising),
             "a penalty for each token": (flat(30, 60), level_reward[:60], None, None, flat(-0.01, 60)),
             "a price seen at two steps is too little to say": (
@@ -266,6 +323,12 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 rising,
                 None,
                 held_out(0.21 + noise(20, 0.005)),
+            ),
+            "a quarter longer, paid with reward, and the held-out score is level": (
+                ramp(300, 390, 80),
+                ramp(0.2, 0.32, 80) + 0.01 * np.sin(7 * np.arange(80)),
+                None,
+                held_out(np.array([0.21, 0.22, 0.21, 0.2, 0.21, 0.22, 0.21, 0.21])),
             ),
             "every token adds the same since step 20": (
                 flat(6, 60),
@@ -292,10 +355,14 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "stale data differs by design": (flat(0.05, 100), flat(2, 100)),
             "one spike": (np.r_[flat(0.001, 50), 0.5, flat(0.001, 50)],),
             "zero, in one process": (flat(0, 100),),
+            "zero, and then the rounding of another kernel": (np.r_[flat(0, 50), flat(3e-4, 50)],),
         },
         {
             "since the first step": (flat(0.05, 40), flat(0, 40)),
             "since step 20": (np.r_[flat(0, 20), flat(0.2, 40)], flat(0, 60)),
+            "they agreed to the last digit until weights were no longer sent": (
+                np.r_[flat(1e-13, 30), ramp(0.001, 0.008, 12)],
+            ),
         },
     ),
     "staleness": (
@@ -317,11 +384,13 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "PPO with two epochs": (0.12 + noise(100, 0.02),),
             "one step clips much": (np.r_[flat(0.02, 50), 0.8, flat(0.02, 50)],),
             "low clips a little more than high": (flat(0.05, 100), flat(0.03, 100), flat(0.02, 100)),
+            "lopsided, and entropy stays": (flat(0.08, 60), flat(0.06, 60), flat(0.02, 60), flat(0.6, 60)),
             "too short": (flat(0.6, 5),),
         },
         {
             "four of ten tokens": (0.42 + noise(100, 0.02),),
             "the lower side starves exploration": (flat(0.15, 100), flat(0.13, 100), flat(0.02, 100)),
+            "lopsided, and entropy falls": (flat(0.08, 30), flat(0.06, 30), flat(0.02, 30), ramp(0.6, 0.4, 30)),
         },
     ),
     "gradient-spikes": (
@@ -332,11 +401,15 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             ),
             "one spike": (np.r_[flat(1, 100), 60, flat(1, 100)],),
             "it decays": (ramp(3, 0.3, 200),),
+            "two batches with a signal among batches that have none": (
+                np.where(np.isin(np.arange(200), (0, 1, 2, 90, 150)), 1.0, 0.01),
+            ),
             "large in the first steps of warm-up": (np.r_[[40, 30, 20], flat(1, 100)],),
         },
         {
             "seven spikes": (np.where(np.arange(400) % 55 == 50, 40.0, 1.0) * (1 + noise(400, 0.1)),),
             "it grew forty times and stays": (np.r_[flat(1, 60), flat(40, 60)],),
+            "two, each fifty times as large as anything before": (np.r_[flat(1, 60), 50, flat(1, 30), 55, flat(1, 5)],),
         },
     ),
     "gradient-vanished": (
@@ -497,6 +570,30 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "no plan is known": ([Gauge("cpu", np.arange(99), ramp(0.2, 0.9, 99))], About(last_step=50)),
         },
         {"it doubles by half time": ([Gauge("cpu", np.arange(99), ramp(0.4, 0.8, 99))], RUNNING)},
+    ),
+    "grader-outage": (
+        {
+            "a hard batch now and then": (np.where(seldom == 1, 0.0, np.abs(0.15 + noise(80, 0.06))), seldom),
+            "it earns little, and sometimes nothing": (np.abs(noise(80, 0.05)), flat(0.4, 80)),
+            "nothing from the start": (flat(0, 60), flat(1, 60)),
+            "one step of it": (np.r_[flat(0.6, 40), 0, flat(0.6, 9)], np.r_[flat(0.1, 40), 1, flat(0.1, 9)]),
+            "reward falls, and groups still differ": (ramp(0.8, 0, 60), flat(0.3, 60)),
+            "the policy broke: its answers are other ones": (
+                np.r_[flat(0.6, 40), flat(0, 10)],
+                np.r_[flat(0.1, 40), flat(1, 10)],
+                None,
+                np.r_[flat(200, 40), flat(900, 10)],
+            ),
+            "all is solved": (np.r_[ramp(0.5, 1, 40), flat(1, 20)], np.r_[flat(0.2, 40), flat(1, 20)]),
+        },
+        {
+            "a grader that times out in bursts": (bursts * 0.7, 1 - 0.8 * bursts, None, 200 + noise(80, 5)),
+            "down since step 40, and the spread is logged": (
+                np.r_[0.6 + noise(40, 0.03), flat(0, 4)],
+                None,
+                np.r_[flat(0.4, 40), flat(0, 4)],
+            ),
+        },
     ),
     "engine-saturated": (
         {

@@ -58,6 +58,21 @@ class FromSamples:
 
 
 @dataclass(frozen=True, slots=True)
+class SeriesOrSamples:
+    """A series as it was logged, else the same number from the samples."""
+
+    names: tuple[str, ...]
+    aggregate: str
+
+    @property
+    def says(self) -> str:
+        return f"{SeriesOf(self.names).says}, or {FromSamples(self.aggregate).says}"
+
+    def read(self, case: Case) -> Any | None:
+        return case.series(self.names) or case.aggregate(self.aggregate)
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluations:
     """Scores of evaluation sets over steps, with the scores of their tasks where they are known."""
 

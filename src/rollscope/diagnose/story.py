@@ -14,6 +14,7 @@ from .finding import RANK, Finding
 
 SLACK = 10  # steps by which a consequence may seem to begin before its cause: onsets are estimates
 ECHO = 20  # steps after the end of a cause in which a consequence may still begin
+VAGUE = 0.45  # of the steps before a plateau: it shows itself only after so many more
 AT_ONCE = 2  # steps between two onsets that count as one: then the rule above in the table leads
 
 SPOILED = ("reward-falling", "dead-groups", "kl-takeoff", "ended-early")  # by nearly every fault of the signal
@@ -21,17 +22,21 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
     "non-finite": (*SPOILED, "entropy-collapse", "entropy-explosion", "gradient-vanished"),
     "environment-failures": (
         *("dead-groups", "reward-falling", "ended-early", "trainer-waits", "zero-gradient", "gradient-vanished"),
-        *("time-limit-zeros", "wrong-difficulty", "proxy-gap"),
+        *("time-limit-zeros", "wrong-difficulty", "proxy-gap", "grader-outage"),
     ),
     "tool-failures": ("dead-groups", "reward-falling", "turns-collapse", "ended-early", "environment-failures"),
-    "time-limit-zeros": ("dead-groups", "reward-falling", "ended-early"),
-    "grader-drift": ("reward-falling", "dead-groups", "proxy-gap", "reward-noise"),
+    "time-limit-zeros": ("dead-groups", "reward-falling", "ended-early", "grader-outage"),
+    "grader-drift": ("grader-outage", "reward-falling", "dead-groups", "proxy-gap", "reward-noise"),
+    "grader-outage": (
+        *("dead-groups", "reward-falling", "proxy-gap", "reward-noise", "zero-gradient", "gradient-vanished"),
+        *("gradient-spikes", "ended-early", "plateau"),
+    ),
     "split-groups": ("dead-groups", "zero-gradient", "gradient-vanished"),
     "update-too-large": (
         *(*SPOILED, "entropy-collapse", "entropy-explosion", "gradient-spikes", "gradient-vanished"),
         *("truncation", "degenerate-text", "clip-saturation", "one-template", "proxy-gap", "turns-collapse"),
     ),
-    "trainer-waits": ("staleness", "slower"),
+    "trainer-waits": ("staleness", "slower", "environment-failures"),
     "staleness": (*SPOILED, "engine-mismatch", "clip-saturation", "gradient-spikes", "entropy-collapse"),
     "expert-routing": ("engine-mismatch",),
     "engine-mismatch": (
@@ -40,10 +45,13 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
     ),
     "gradient-spikes": (*SPOILED, "entropy-collapse", "entropy-explosion"),
     "clip-saturation": ("entropy-collapse", "reward-falling", "plateau"),
-    "length-exploited": ("truncation", "proxy-gap", "slower", *SPOILED),
+    "length-exploited": ("truncation", "proxy-gap", "slower", "grader-drift", *SPOILED),
     "reward-composition": ("proxy-gap", "reward-falling", "plateau"),
     "reward-noise": (*SPOILED, "proxy-gap", "entropy-explosion", "truncation", "plateau", "update-too-large"),
-    "kl-takeoff": ("reward-falling", "entropy-collapse", "entropy-explosion", "truncation", "degenerate-text"),
+    "kl-takeoff": (
+        *("reward-falling", "entropy-collapse", "entropy-explosion", "truncation", "degenerate-text"),
+        *("gradient-vanished", "gradient-spikes", "dead-groups"),
+    ),
     "entropy-collapse": (
         "dead-groups",
         "reward-falling",
@@ -95,7 +103,13 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
     chapters = [_chapter(finding, by_cause, frozenset()) for finding in by_cause.get("", [])]
     told = {id(finding) for chapter in chapters for finding in chapter.findings()}
     chapters += [Chapter(finding) for finding in findings if id(finding) not in told]  # causes of each other
-    return sorted(chapters, key=lambda c: (min(RANK[f.severity] for f in c.findings()), c.finding.step))
+    return sorted(chapters, key=_place)
+
+
+def _place(chapter: Chapter) -> tuple[int, bool, int]:
+    """By the worst severity, then by step; what no rule explains comes after what one does."""
+    worst = min(RANK[finding.severity] for finding in chapter.findings())
+    return worst, chapter.finding.rule == "catalogue-alarms", chapter.finding.step
 
 
 def told(findings: Sequence[Finding]) -> list[Finding]:
@@ -120,9 +134,14 @@ def _leads(cause: Finding, finding: Finding) -> bool:
     if finding.rule not in LEADS_TO.get(cause.rule, ()) or not _in_time(cause, finding):
         return False
     if cause.rule not in LEADS_TO.get(finding.rule, ()):
-        return cause.step <= finding.step + SLACK
+        return cause.step <= finding.step + _slack(finding)
     together = abs(cause.step - finding.step) <= AT_ONCE
     return _PLACE[cause.rule] < _PLACE[finding.rule] if together else cause.step < finding.step
+
+
+def _slack(finding: Finding) -> float:
+    """Steps by which a consequence may seem to begin before its cause."""
+    return max(SLACK, VAGUE * finding.step) if finding.rule == "plateau" else SLACK
 
 
 def _in_time(cause: Finding, finding: Finding) -> bool:

@@ -1,8 +1,8 @@
 """Numbers per step that the doctor makes from samples, one idea a file, registered by name.
 
 A number depends on the samples of its step alone, so a run that grows costs only its new steps.
-Numbers of text read few samples of few steps, because text is large. Door: `columns_of`, `compute`,
-`Chunk`.
+Numbers of text and tokens read few samples of few steps, because these are large. Door:
+`columns_of`, `compute`, `Chunk`.
 """
 
 from __future__ import annotations

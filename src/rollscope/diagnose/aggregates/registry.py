@@ -19,7 +19,7 @@ class Aggregate:
     name: str
     columns: tuple[str, ...]  # of samples; each must have a value somewhere
     of: Of
-    text: bool = False  # reads text, so only of few samples of some steps
+    text: bool = False  # reads text or tokens, so only of few samples of some steps
 
 
 AGGREGATES: dict[str, Aggregate] = {}

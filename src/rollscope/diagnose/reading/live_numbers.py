@@ -17,6 +17,7 @@ NARROW = (  # read where they are there; a number names those without which it c
     "advantage",
     *("tool_calls", "tool_failures", "generate_seconds", "tool_seconds", "reward_seconds"),
 )
+WIDE = ("completion", "rollout_logp", "old_logp")  # of few samples of some steps
 RESUMED = 1_000_003  # a run that was resumed may have other samples at a step
 MOST_STEPS = 64  # steps whose text is read
 MOST_SAMPLES = 24  # samples of a step whose text is read
@@ -70,7 +71,7 @@ class _Kept:
         if not self._is_text:
             return rows
         ids = [id for some in _first_ids(rows, MOST_SAMPLES) for id in some]
-        return self._run.samples(ids=ids, columns=[*ALWAYS, *NARROW, "completion"], as_arrow=True)
+        return self._run.samples(ids=ids, columns=[*ALWAYS, *NARROW, *WIDE], as_arrow=True)
 
     def _drop(self, steps: list[int]) -> None:
         for name, series in self._numbers.items():

@@ -28,9 +28,14 @@ def non_finite(metrics: Sequence[NonFinite]) -> Iterator[Finding]:
     critical = [m for m in hits if m.name.startswith(CRITICAL)]
     if critical:
         yield _finding(critical, "The loss or its gradient is not a number", "bad")
-    others = [m for m in hits if not m.name.startswith(CRITICAL)]
+    others = [m for m in hits if not m.name.startswith(CRITICAL) and not _padded(m)]
     if others:
         yield _finding(others, "Some metrics are not numbers", "watch")
+
+
+def _padded(metric: NonFinite) -> bool:
+    """Is it logged at another cadence, with NaN in between? Numbers come again and again then."""
+    return metric.first_step <= 1 and not metric.infinite and metric.count > metric.nan > metric.count / 2
 
 
 def _finding(hits: list[NonFinite], claim: str, severity: Severity) -> Finding:

@@ -20,6 +20,7 @@ LEAST = 6  # evaluations
 LEAST_TASKS = 5  # that two evaluations share, to be compared task by task
 BETTER = ("acc", "pass", "success", "score", "correct", "exact", "solve", "win", "reward", "f1", "mean@")
 ENDS = 3  # evaluations whose mean is an end of the comparison
+AFTER = 4  # evaluations from the best one on
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,14 @@ def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
         return None
     ranges = _range(reward.value), _range(score)
     start = _turn(score)
-    up = (earned[-ENDS:].mean() - earned[start : start + ENDS].mean()) / ranges[0]
-    down = (score[-ENDS:].mean() - score[start : start + ENDS].mean()) / ranges[1]
+    ends = min(ENDS, (len(score) - start) // 2)
+    up = (earned[-ends:].mean() - earned[start : start + ends].mean()) / ranges[0]
+    down = (score[-ends:].mean() - score[start : start + ends].mean()) / ranges[1]
     if up * ranges[0] < gain * max(1.0, abs(float(np.median(reward.value)))) or not _rises(reward, int(steps[start])):
         return None
     opened = (earned - earned[start]) / ranges[0] - np.maximum(score - score[start], 0.0) / ranges[1]
     apart = start + int(np.argmax(opened[start:] > 0.5 * opened[-ENDS:].mean()))
-    most = float(down) + 2 * noise(score) / ranges[1] * (2 / ENDS) ** 0.5
+    most = float(down) + 2 * noise(score) / ranges[1] * (2 / ends) ** 0.5
     return Gap(int(steps[apart]), float(up), float(down), most, _fell(e, steps, start))
 
 
@@ -105,7 +107,7 @@ def _turn(score: np.ndarray) -> int:
     """Where the score stopped rising: around its best, or the opening if it never rose."""
     smooth = np.convolve(score, np.ones(ENDS) / ENDS, "valid")
     best = int(np.argmax(smooth))
-    return best if len(score) - best >= LEAST else max(0, min(best, len(score) - LEAST))
+    return min(best, len(score) - AFTER)
 
 
 def _fell(e: Evaluation, steps: np.ndarray, start: int) -> bool:
@@ -128,8 +130,9 @@ def _follows(reward: Series, e: Evaluation) -> bool:
     """Does this score rise with the reward over the whole run, and still at its end?"""
     earned = _smooth_at(reward, e.series.step)
     known = np.isfinite(earned)
-    late = trend(e.series.value[-max(LEAST, len(e.series) // 2) :])
-    return rank_correlation(earned[known], e.series.value[known]) > 0.5 and not late.falls and late.change >= 0
+    late, last = trend(e.series.value[-max(LEAST, len(e.series) // 2) :]), e.series.value[-AFTER:]
+    rises = float(last[len(last) // 2 :].mean()) >= float(last[: len(last) // 2].mean())
+    return rank_correlation(earned[known], e.series.value[known]) > 0.5 and late.change >= 0 and rises
 
 
 def _smooth_at(reward: Series, steps: np.ndarray, width: int = 5) -> np.ndarray:

@@ -6,19 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rollscope.diagnose.curves.opening import MOST
+from rollscope.diagnose.curves.trend import trend
 from rollscope.diagnose.curves.window import average, last_stretch
 from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.reading.known import ENTROPY
 from rollscope.diagnose.rule import Series, rule
 
 PATIENCE = 10
 REGION = ("policy/clip/region", "policy/clip/configured", "policy/seq_clip/region", "policy/ratio/outside")
 
 
-@rule("clip-saturation", needs=(REGION,), optional=("policy/clip/low", "policy/clip/high"))
+@rule("clip-saturation", needs=(REGION,), optional=("policy/clip/low", "policy/clip/high", ENTROPY))
 def clip_saturation(
     region: Series,
     low: Series | None = None,
     high: Series | None = None,
+    entropy: Series | None = None,
     *,
     watch: float = 0.2,
     bad: float = 0.4,
@@ -35,15 +39,27 @@ def clip_saturation(
     if len(share) - start >= PATIENCE:
         now = float(share[-1])
         yield _finding(region, start, f"{100 * now:.0f} % of tokens over the last {PATIENCE} steps.", now >= bad)
-    elif low is not None and high is not None and _lopsided(low, high, starved):
+    elif low is not None and high is not None and _lopsided(low, high, starved, entropy):
         below, above = (100 * float(np.mean(s.value[-PATIENCE:])) for s in (low, high))
         start = last_stretch(average(low.value, PATIENCE) >= starved / 2)
         yield _finding(low, min(start, len(low) - 1), f"{below:.1f} % below, {above:.1f} % above.", False)
 
 
-def _lopsided(low: Series, high: Series, starved: float) -> bool:
+def _lopsided(low: Series, high: Series, starved: float, entropy: Series | None) -> bool:
+    """Does the lower side clip three times as much? Half of the share will do if entropy falls."""
+    if len(low) < 2 * PATIENCE:
+        return False
     below, above = (float(np.mean(s.value[-PATIENCE:])) for s in (low, high))
-    return len(low) >= 2 * PATIENCE and below >= starved and below >= 3 * above
+    least = starved / 2 if _falls(entropy) else starved
+    return below >= least and below >= (2.5 if least < starved else 3.0) * above
+
+
+def _falls(entropy: Series | None) -> bool:
+    """Did entropy lose a fifth of its opening, in a trend over the whole run?"""
+    if entropy is None or len(entropy) < 2 * PATIENCE:
+        return False
+    opened = float(np.median(entropy.value[: min(MOST, len(entropy) // 4)]))
+    return float(np.median(entropy.value[-5:])) < 0.8 * opened and trend(entropy.value).falls
 
 
 def _finding(series: Series, start: int, evidence: str, bad: bool) -> Finding:

@@ -15,7 +15,7 @@ from rollscope.diagnose.reading.known import REWARD
 from rollscope.diagnose.reading.progress import improves
 from rollscope.diagnose.rule import Series, rule
 
-WARM = 20  # steps that a critic has to begin with
+WARM = 15  # steps that a critic has to begin with
 RECENT = 15
 EV = ("critic/explained_variance", "critic/explained_variance_stabilised")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rollscope.diagnose.curves.opening import LEAST, MOST
 from rollscope.diagnose.curves.trend import trend
-from rollscope.diagnose.curves.window import last_stretch, level
+from rollscope.diagnose.curves.window import last_stretch, level, noise
 from rollscope.diagnose.finding import Advice, Finding, Severity
 from rollscope.diagnose.needs import AboutRun, Evaluations
 from rollscope.diagnose.reading.about import About
@@ -18,6 +18,8 @@ from rollscope.diagnose.reading.progress import at_ceiling, improves
 from rollscope.diagnose.rule import FloatArray, Series, rule
 
 PATIENCE = 10  # steps under the floor before the rule speaks
+HALF = 0.5  # of the opening: a fall to less is where a collapse begins
+SHORT = 20  # points that say whether entropy falls off
 
 
 @rule("entropy-collapse", needs=(ENTROPY,), optional=(REWARD, Evaluations(), AboutRun()))
@@ -45,18 +47,34 @@ def entropy_collapse(
     opened = float(np.median(entropy.value[: min(MOST, max(3, len(entropy) // 4))]))
     if opened <= 0:
         return
-    learning, solved = improves(reward, evaluations), at_ceiling(reward, about)
     now = level(entropy.value, 5)
+    learning, solved = _learns(now, reward, evaluations), at_ceiling(reward, about)
     start = last_stretch(now < floor * opened)
     pushed = _pushed_down(about)
     if len(now) - start >= PATIENCE:
         severity: Severity = "bad" if float(now[-1]) < gone * opened and not learning else "watch"
         severity = "info" if solved and not pushed else severity
+        start = start if learning else last_stretch(now < HALF * opened)
         yield _finding(entropy, start, opened, float(now[-1]), "Entropy collapsed", severity, learning, pushed)
     elif _on_its_way(now, opened, floor, ahead, learning, solved) or (pushed and _falls(now, opened)):
-        begin = 0 if pushed else last_stretch(now < 0.8 * opened)  # the configuration pays from the start
+        begin = 0 if pushed else last_stretch(now < HALF * opened)  # the configuration pays from the start
         claim = "Entropy is on its way to collapse"
         yield _finding(entropy, min(begin, len(now) - 1), opened, float(now[-1]), claim, "watch", learning, pushed)
+
+
+def _learns(now: FloatArray, reward: Series | None, evaluations: Sequence[Evaluation] | None) -> bool | None:
+    """Does the run get better? Once entropy falls off, what was gained before says nothing."""
+    return improves(reward, evaluations, SHORT) if _falls_off(now) else improves(reward, evaluations)
+
+
+def _falls_off(now: FloatArray) -> bool:
+    """Does entropy fall several times faster than before, and by more than its noise?"""
+    logs = np.log(np.maximum(now, 1e-9))
+    if len(logs) < 3 * SHORT:
+        return False
+    falls = logs[:-SHORT] - logs[SHORT:]
+    usual = float(np.median(falls[:-SHORT]))
+    return bool(falls[-1] > max(0.2, 3 * usual, 6 * noise(logs[: -2 * SHORT])))
 
 
 def _on_its_way(
@@ -73,18 +91,19 @@ def _pushed_down(about: About | None) -> bool:
 
 
 def _falls(now: FloatArray, opened: float) -> bool:
-    """Did entropy lose a quarter of its opening, in a trend over the whole run?"""
-    return float(now[-1]) < 0.75 * opened and trend(now).falls
+    """Did entropy lose a tenth of its opening, in a trend over the whole run?"""
+    return float(now[-1]) < 0.9 * opened and trend(now).falls
 
 
 def _falls_to(floor: float, now: FloatArray, opened: float, ahead: float) -> bool:
     """Does entropy, less than half of its opening, reach the floor within as long as it took?"""
-    if now[-1] > 0.5 * opened or now[-1] <= 0 or len(now) < 30:
+    if now[-1] > HALF * opened or now[-1] <= 0 or len(now) < 30:
         return False
-    recent = np.log(np.maximum(now[-max(20, len(now) // 2) :], 1e-9))
+    width = SHORT if _falls_off(now) else max(SHORT, len(now) // 2)
+    recent = np.log(np.maximum(now[-width:], 1e-9))
     seen = trend(recent)
-    if not seen.falls:
-        return False
+    if not seen.falls or not trend(recent[-SHORT // 2 :]).falls:
+        return False  # a cliff that stays has another cause: a resume, or a changed configuration
     steps = float(np.log(now[-1] / floor)) / (-seen.change / len(recent))
     return steps < ahead * len(now)
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from rollscope.diagnose.curves.opening import opening, robust_spread
+from rollscope.diagnose.curves.series import Mask
 from rollscope.diagnose.curves.window import last_stretch, level
 from rollscope.diagnose.finding import Advice, Finding
 from rollscope.diagnose.reading.known import GRAD
-from rollscope.diagnose.rule import Series, rule
+from rollscope.diagnose.rule import FloatArray, Series, rule
 
 LEAST = 20
 PATIENCE = 10
@@ -18,7 +19,13 @@ PATIENCE = 10
 
 @rule("gradient-spikes", needs=(GRAD,))
 def gradient_spikes(
-    grad: Series, *, sigmas: float = 8.0, times: float = 3.0, count: float = 3.0, jump: float = 10.0
+    grad: Series,
+    *,
+    sigmas: float = 8.0,
+    times: float = 3.0,
+    count: float = 3.0,
+    jump: float = 10.0,
+    alone: float = 20.0,
 ) -> Iterator[Finding]:
     """The gradient jumps: some steps are many times as large as their neighbours.
 
@@ -37,9 +44,18 @@ def gradient_spikes(
     risen = last_stretch(usual > jump * max(float(np.median(grad.value[: min(25, len(grad) // 4)])), 1e-12))
     if len(usual) - risen >= PATIENCE:
         yield _risen(grad, risen, float(usual[-1]))
-    elif len(steps) >= count:
+    elif len(steps) >= count or _outdoes(grad.value, spike, alone):
         largest = float((grad.value[spike] / before[spike]).max())
         yield _spikes(grad, [int(step) for step in steps], largest)
+
+
+def _outdoes(value: FloatArray, spike: Mask, alone: float) -> bool:
+    """Are two spikes so many times as large as anything before them that no third is needed?
+
+    A batch that has a signal among batches that have none is no spike: the signal was there before.
+    """
+    usual = np.maximum.accumulate(np.where(spike, 0.0, value))
+    return int((value[spike] > alone * usual[spike]).sum()) >= 2
 
 
 def _risen(grad: Series, start: int, now: float) -> Finding:

@@ -20,6 +20,8 @@ SPAN = 20  # steps over which growth is compared
 WIDTH = 9  # points whose median is the level
 LASTING = 3.0  # growth that must remain at the end
 FLOOR = 0.002  # nats per token; below it a multiple means nothing
+AT_ONCE = 5  # steps in which a far too large update shows
+GAINED = 0.15  # of the range of the reward: a gain that pays for a KL
 FAR = 0.1  # nats per token: far from the reference; a k1 of 0.1 is veRL's alert for a mismatch
 ADVICE = (
     Advice("Lower the learning rate, or raise the KL coefficient", "Spinning Up and SB3 stop at 1.5 times the target"),
@@ -43,9 +45,42 @@ def kl_takeoff(
     same, seen late. Look at the learning rate against the gradient norm, at the clip fraction, and
     at the samples of the steps where it began.
     """
-    found = next(_takes_off(kl, times), None) or next(_spent(kl, reward, evaluations, spent), None)
+    found = next(_takes_off(kl, times), None)
+    if found is not None and _bought(reward, found.step):
+        found = None
+    found = found or next(_spent(kl, reward, evaluations, spent), None) or _gone_at_once(kl, reward, spent)
     if found is not None:
         yield found
+
+
+def _bought(reward: Series | None, since: int) -> bool:
+    """Did the reward gain much since a step, and keep it? Then the way was worth it."""
+    if reward is None or len(reward) < 2 * WIDTH or not (reward.step < since).any():
+        return False
+    before = float(np.median(reward.value[reward.step < since][-WIDTH:]))
+    now, best = float(np.median(reward.value[-WIDTH:])), float(level(reward.value, WIDTH).max())
+    gained = now - before
+    return gained > GAINED * max(1.0, float(np.ptp(reward.value))) and gained > 0.5 * (best - before)
+
+
+def _gone_at_once(kl: Series, reward: Series | None, most: float) -> Finding | None:
+    """The first updates took the policy far away, and the reward lost half and never came back."""
+    if reward is None or len(kl) < AT_ONCE + 2 or len(reward) < AT_ONCE + 2:
+        return None
+    first, far = float(reward.value[0]), kl.value[: AT_ONCE + 2] > most
+    after = float(np.median(reward.value[AT_ONCE:]))
+    if far.sum() < 2 or first <= 0 or after > 0.5 * first:
+        return None
+    at = int(np.argmax(far))
+    return Finding(
+        step=int(kl.step[at]),
+        claim="The first updates took the policy far from its reference",
+        evidence=f"{kl.value[at]:.3g} nats per token at once; the reward fell from {first:.3g} to {after:.3g}.",
+        severity="bad",
+        metrics=(kl.name, "optimiser/lr", "optimiser/grad_norm", reward.name),
+        check=("Learning rate and its warm-up", "Gradient clipping", "Is the reference the model that was loaded?"),
+        advice=ADVICE,
+    )
 
 
 def _spent(

@@ -10,10 +10,12 @@ from rollscope.diagnose.curves.opening import robust_spread
 from rollscope.diagnose.curves.trend import trend
 from rollscope.diagnose.curves.window import last_stretch, level
 from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.needs import SeriesOrSamples
 from rollscope.diagnose.rule import Series, rule
 
 PATIENCE = 5
-K3 = ("policy/kl_sampler_k3",)
+EXACT = 1e-5  # nats per token: engine and trainer compute the same
+K3 = SeriesOrSamples(("policy/kl_sampler_k3",), "sampler_k3")
 SHAPES = {  # what the shape says, and what to look at
     "start": ("from the first step", "precision, chat template or sampling settings: they differ from the beginning"),
     "drift": ("and it grows", "the weight update: what the engine samples from is not what was trained"),
@@ -36,7 +38,7 @@ def engine_mismatch(
     precision or template, a steady drift is the weight update, bursts are the engine.
     """
     now = level(k3.value, PATIENCE)
-    start = last_stretch(now > watch)
+    start = last_stretch(now > (watch / 10 if _opened_exact(k3) else watch))
     if len(now) - start < PATIENCE:
         return
     if _explained_by_age(k3, stale):
@@ -61,6 +63,11 @@ def engine_mismatch(
             Advice("For a mixture of experts, replay the router's choices", "R3, arXiv 2510.11370"),
         ),
     )
+
+
+def _opened_exact(k3: Series) -> bool:
+    """Did both agree to the last digits at the opening? Then a tenth of the usual bound is much."""
+    return len(k3) > 2 * PATIENCE and float(np.median(k3.value[:PATIENCE])) < EXACT
 
 
 def _explained_by_age(k3: Series, stale: Series | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rollscope.diagnose.curves.series import Mask
 from rollscope.diagnose.curves.window import average, last_stretch
 from rollscope.diagnose.finding import Advice, Finding
 from rollscope.diagnose.reading.known import GRAD
@@ -29,6 +30,8 @@ def zero_gradient(
     now = float(share[-1])
     if len(share) - start < WIDTH // 2 or (lr is not None and float(lr.value[-1]) == 0.0):
         return
+    if _every_so_many(grad.value[-2 * WIDTH :] == 0.0):
+        return  # logged between updates, too
     yield Finding(
         step=int(grad.step[start]),
         claim="Many steps have no gradient at all",
@@ -38,3 +41,10 @@ def zero_gradient(
         check=("Is the learning rate 0, or does a loss scaler skip?", "Do the answers to a prompt earn the same?"),
         advice=(Advice("Choose prompts that are solved sometimes, or sample until groups differ", "DAPO"),),
     )
+
+
+def _every_so_many(zero: Mask) -> bool:
+    """Do the zeros come in a strict rhythm, as those of micro-steps do?"""
+    if zero.all() or len(zero) < 2 * WIDTH:
+        return False
+    return any(bool((zero[period:] == zero[:-period]).all()) for period in range(2, WIDTH // 2))
