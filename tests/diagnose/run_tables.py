@@ -227,6 +227,9 @@ RUN_TABLES: dict[str, Table] = {
     "catalogue-alarms": (
         {
             "what was discarded": logged(40, **{"discarded/reward/length_correlation": 0.95}),
+            "old data is far from its sampler, which a rule of its own judges": logged(
+                40, policy__kl_sampler_k3=0.05, staleness__mean=2.0
+            ),
             "a weak correlation": logged(40, **{"reward/length_correlation/trained": 0.3}),
             "five steps of it": logged(40, **{"reward/length_correlation/trained": np.r_[[0.95] * 5, [0.1] * 35]}),
         },

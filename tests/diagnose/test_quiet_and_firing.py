@@ -265,6 +265,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 held_out(np.r_[ramp(0.5, 0.55, 6), flat(0.55, 8)], 5),
             ),
             "an evaluation too small to tell": (0.5 + 0.05 * ramp(0, 1, 200), held_out(0.4 + noise(20, 0.15))),
+            "a score near 0 that may have doubled unseen": (
+                0.64 + ramp(0, 0.12, 85) + 0.08 * np.sin(3 * np.arange(85)) + 0.4 * (np.arange(85) % 17 == 0),
+                held_out(np.array([4, 8, 8, 12, 8, 4, 4, 8, 2, 10, 8, 8, 8, 10, 4, 10, 8]) / 100, 5),
+            ),
             "four evaluations that happen to dip": (
                 ramp(0.2, 0.7, 80),
                 held_out(np.array([0.2, 0.28, 0.32, 0.41, 0.46, 0.44, 0.45, 0.43])),

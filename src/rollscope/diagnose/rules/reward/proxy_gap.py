@@ -94,8 +94,15 @@ def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
         return None
     opened = (earned - earned[start]) / ranges[0] - np.maximum(score - score[start], 0.0) / ranges[1]
     apart = start + int(np.argmax(opened[start:] > 0.5 * opened[-ENDS:].mean()))
-    most = float(down) + 2 * noise(score) / ranges[1] * (2 / ends) ** 0.5
-    return Gap(int(steps[apart]), float(up), float(down), most, _fell(e, steps, start))
+    error = 2 * noise(score) / ranges[1] * (2 / ends) ** 0.5
+    gap = Gap(int(steps[apart]), float(up), float(down), float(down) + error, _fell(e, steps, start))
+    first = earned[start : start + ends].mean() / ranges[0], score[start : start + ends].mean() / ranges[1]
+    return None if not gap.falls and _may_follow(gap, *first) else gap
+
+
+def _may_follow(gap: Gap, reward: float, score: float) -> bool:
+    """Can the score have grown by as large a part of itself as the reward? A small one can."""
+    return gap.most / max(abs(score), 0.05) >= 0.75 * gap.reward / max(abs(reward), 0.05)
 
 
 def _rises(reward: Series, since: int) -> bool:

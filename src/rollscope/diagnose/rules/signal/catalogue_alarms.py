@@ -9,7 +9,7 @@ import numpy as np
 from rollscope.catalog.spec import Alarm
 from rollscope.diagnose.curves.window import last_stretch, level
 from rollscope.diagnose.finding import RANK, Finding
-from rollscope.diagnose.needs import CaseOf, SeriesOf
+from rollscope.diagnose.needs import CaseOf, SeriesOf, SeriesOrSamples
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.rule import RULES, Series, rule
 from rollscope.views.dictionary import Meaning
@@ -49,7 +49,7 @@ def catalogue_alarms(case: Case, *, patience: float = 10) -> Iterator[Finding]:
 
 def _elsewhere() -> set[str]:
     """Names that a rule of its own reads."""
-    needs = [need for r in RULES.values() for need in r.needs if isinstance(need, SeriesOf)]
+    needs = [need for r in RULES.values() for need in r.needs if isinstance(need, SeriesOf | SeriesOrSamples)]
     return READ_TOGETHER | {name for need in needs for name in need.names}
 
 
