@@ -25,6 +25,7 @@ WORDS = (  # the prompts of trl_run.py
     *("add 2 and 3", "add 4 and 5", "say 7", "count to 3"),
     *("what is 9", "half of 8", "ten less 1", "2 times 2"),
 )
+FAULTS = ("setup", "before", "after", "run", "disk", "fields")  # of faults.py
 KINDS = ("grpo", "grpo_split", "rloo", "dpo", "kto", "reward", "sft", "ppo", "callback", "report_to")
 LAUNCHERS = {  # start two processes; accelerate does so only with --multi_gpu, even if there is no GPU
     "torchrun": ("-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2"),
@@ -246,6 +247,22 @@ def test_profiled_parts_and_steps_are_spans(outputs: dict[str, Path]) -> None:
     assert of_step["evaluate"] == [10, 20, 25]
     seconds = (np.asarray(spans["end_ns"]) - np.asarray(spans["start_ns"])) / 1e9
     assert (seconds >= 0).all() and seconds.max() < math.inf
+
+
+def test_no_fault_of_ours_reaches_the_trainer(tmp_path: Path) -> None:
+    """Trainings in which our code failed have the numbers of one in which it did not."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    command = [PYTHON, HERE / "trl_faults_run.py", tmp_path, *FAULTS]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr.count("a bug of ours") >= 5 and "No space left" in done.stderr and "'advantages'" in done.stderr
+    plain = logged(tmp_path)
+    assert len(columns(opened(tmp_path), "id")) == 64
+    for fault in FAULTS:
+        values = logged(tmp_path / fault)
+        assert values.keys() == plain.keys() and max(values["loss"]) == 8
+        same = ("loss", "reward", "kl", "entropy", "grad_norm", "completions/mean_length")
+        assert all(values[name] == plain[name] for name in same), fault
 
 
 def _json(value: Any) -> Any:

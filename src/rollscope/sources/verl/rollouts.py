@@ -24,7 +24,20 @@ def samples(batch: Batch, tokenizer: Any) -> list[dict[str, Any]]:
     """The samples of a batch, with their text."""
     prompts = _decoded_once(batch.tokens["prompts"], tokenizer)
     completions = _decode(batch.tokens["responses"], tokenizer)
-    return [_sample(batch, i, prompts[i], completions[i], tokenizer) for i in range(len(batch.ids))]
+    wrote, kept = _masks(batch)
+    totals, end = _totals(batch, wrote, kept), getattr(tokenizer, "eos_token_id", None)
+    return [
+        {
+            "id": id,
+            "split": "train",
+            "prompt": prompts[i],
+            "completion": completions[i],
+            "stop_reason": _stop(batch, i, end),
+            **_sample(batch, i, prompts[i], wrote[i], tokenizer),
+            **{name: values[i] for name, values in totals.items() if values[i] is not None},
+        }
+        for i, id in enumerate(batch.ids)
+    ]
 
 
 def _decode(rows: list[Array], tokenizer: Any) -> list[str]:
@@ -43,32 +56,50 @@ def _decoded_once(rows: list[Array], tokenizer: Any) -> list[str]:
     return [texts[row.tobytes()] for row in rows]
 
 
-def _sample(batch: Batch, i: int, prompt: str, completion: str, tokenizer: Any) -> dict[str, Any]:
-    wrote, kept = _masks(batch, i)
+def _sample(batch: Batch, i: int, prompt: str, wrote: Array, tokenizer: Any) -> dict[str, Any]:
     every = {
-        "id": batch.ids[i],
-        "split": "train",
-        "prompt": prompt,
-        "completion": completion,
         **_origin(batch, i, prompt),
         **_tokens(batch, i, wrote),
-        **_rewards(batch, i, kept),
+        **_rewards(batch, i),
         **_versions(batch, i),
         **_turns(batch, i, wrote, tokenizer),
         **_seconds(batch, i),
-        "stop_reason": _stop(batch, i, tokenizer),
-        "trained": bool(kept.any()),
-        "discard_reason": None if kept.any() else "masked",
     }
     return {key: value for key, value in every.items() if value is not None}
 
 
-def _masks(batch: Batch, i: int) -> tuple[Array, Array]:
+def _masks(batch: Batch) -> tuple[list[Array], list[Array]]:
     """What the policy wrote, and what of it is in the loss: veRL may reject samples."""
-    ids = batch.tokens["responses"][i]
-    kept = batch.tokens["response_mask"][i] if "response_mask" in batch.tokens else np.ones(len(ids), np.int64)
-    wrote = batch.tokens["loss_mask"][i] if "loss_mask" in batch.tokens else kept
-    return wrote.astype(np.int64), kept.astype(bool)
+    kept = batch.tokens.get("response_mask") or [np.ones(len(ids), np.int64) for ids in batch.tokens["responses"]]
+    return batch.tokens.get("loss_mask") or kept, kept
+
+
+def _totals(batch: Batch, wrote: list[Array], kept: list[Array]) -> dict[str, list[Any]]:
+    """What is summed over the tokens of each sample; of all samples at once, which is cheaper."""
+    inside = _sums(kept)
+    totals: dict[str, list[Any]] = {
+        "completion_tokens": [int(n) for n in _sums(wrote)],
+        "trained": [bool(n) for n in inside],
+        "discard_reason": [None if n else "masked" for n in inside],
+    }
+    for name, theirs in (("score", SCORES), ("reward", ("token_level_rewards", *SCORES))):
+        found = next((one for one in theirs if one in batch.tokens), None)
+        if found is not None:  # veRL puts what a sample got on one of its tokens
+            sums = zip(_sums(batch.tokens[found]), batch.tokens[found], strict=True)
+            totals[name] = [total if len(row) else None for total, row in sums]
+    if "advantages" in batch.tokens:
+        weighed = _sums([a * m for a, m in zip(batch.tokens["advantages"], kept, strict=True)])
+        totals["advantage"] = [total / n if n else None for total, n in zip(weighed, inside, strict=True)]
+    return totals
+
+
+def _sums(rows: list[Array]) -> list[float]:
+    lengths = np.array([len(row) for row in rows])
+    starts, sums = np.cumsum(lengths) - lengths, np.zeros(len(rows))
+    if lengths.any():
+        sums[lengths > 0] = np.add.reduceat(np.concatenate(rows).astype(np.float64), starts[lengths > 0])
+    found: list[float] = sums.tolist()
+    return found
 
 
 def _origin(batch: Batch, i: int, prompt: str) -> dict[str, Any]:
@@ -94,32 +125,19 @@ def _tokens(batch: Batch, i: int, wrote: Array) -> dict[str, Any]:
         "token_ids": ids,
         "action_mask": wrote,
         "prompt_tokens": len(batch.tokens["prompts"][i]),
-        "completion_tokens": int(wrote.sum()),
         "response_tokens": len(ids),
         **{name: values for name, values in columns.items() if len(values) == len(ids)},
     }
 
 
-def _rewards(batch: Batch, i: int, kept: Array) -> dict[str, Any]:
+def _rewards(batch: Batch, i: int) -> dict[str, Any]:
+    """Rewards by part; what the reward function gave that is no number goes to `extra`."""
     info = batch.word(i, "reward_extra_info")
     parts = dict(info) if isinstance(info, Mapping) else {name: batch.word(i, name) for name in batch.parts}
     numbers = {str(name): value for name, raw in parts.items() if (value := number(scalar(raw))) is not None}
     others = {str(name): value for name, value in parts.items() if str(name) not in numbers and value is not None}
     others |= {name: given for name in ("turn_scores", "tool_rewards") if (given := batch.word(i, name))}
-    advantages = batch.tokens["advantages"][i][kept] if "advantages" in batch.tokens else np.empty(0)
-    return {
-        "score": _total(batch, i, *SCORES),
-        "reward": _total(batch, i, "token_level_rewards", *SCORES),
-        "rewards": numbers or None,
-        "advantage": float(advantages.mean()) if len(advantages) else None,
-        "extra": others or None,
-    }
-
-
-def _total(batch: Batch, i: int, *names: str) -> float | None:
-    """What a sample got: veRL puts it on one of its tokens."""
-    name = next((name for name in names if name in batch.tokens), None)
-    return None if name is None else float(np.sum(batch.tokens[name][i], dtype=np.float64))
+    return {"rewards": numbers or None, "extra": others or None}
 
 
 def _versions(batch: Batch, i: int) -> dict[str, Any]:
@@ -149,8 +167,8 @@ def _seconds(batch: Batch, i: int) -> dict[str, Any]:
     }
 
 
-def _stop(batch: Batch, i: int, tokenizer: Any) -> str | None:
-    ids, end = batch.tokens["responses"][i], getattr(tokenizer, "eos_token_id", None)
+def _stop(batch: Batch, i: int, end: int | None) -> str | None:
+    ids = batch.tokens["responses"][i]
     if not len(ids):
         return "aborted"
     if end is not None and int(ids[-1]) == end:
