@@ -26,7 +26,7 @@ from transformers import TrainerCallback
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "frameworks"), str(Path(__file__).parent)]
 MODELS = {  # description, warm-up steps, steps of one reading
     "grpo_cost": ("0.03 M parameters, 8 samples", 10, 20),
-    "grpo_half": ("11 M parameters, 8 samples of 48 tokens", 4, 2),
+    "grpo_half": ("11 M parameters, 8 samples of 20 tokens", 4, 2),
     "grpo_size": ("11 M parameters, 64 samples of 96 tokens", 2, 1),
 }
 SPENT = {"hooks": 0.0}

@@ -13,6 +13,8 @@ import os
 import sys
 from typing import Any
 
+STEPS = 4
+
 
 def main(out: str, *modes: str) -> None:
     import faults
@@ -29,6 +31,7 @@ def main(out: str, *modes: str) -> None:
         os.environ["ROLLSCOPE_DIR"] = f"{folder}/runs"
         torch.manual_seed(0)
         trainer = trl_run.rollouts("grpo_split", folder)
+        trainer.args.max_steps = STEPS
         with faults.broken(mode, f"{folder}/runs"):
             source.attach(trainer, project="tests", host=False)
             if mode == "fields":  # the last one

@@ -137,7 +137,7 @@ def rollouts(kind: str, out: str) -> object:
     if kind == "grpo_cost":  # for bench/trl_cost.py
         more |= {"max_steps": 150}
     if kind == "grpo_half":  # for bench/trl_cost.py: steps of about half a second
-        more |= {"max_steps": 14, "max_completion_length": 48, "learning_rate": 1e-6}
+        more |= {"max_steps": 14, "max_completion_length": 20, "learning_rate": 1e-6}
     if kind == "grpo_size":  # for bench/trl_cost.py: as large as two cores can train
         more |= {"max_steps": 9, "per_device_train_batch_size": 64, "num_generations": 8}
         more |= {"max_completion_length": 96, "learning_rate": 1e-6}
