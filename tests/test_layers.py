@@ -38,6 +38,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "diagnose": {"catalog", "statistics", "store", "trust", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
     "scan": {"store", "views", "errors", "isolated"},
+    "recompute": {"catalog", "kernels", "lake", "scan", "store", "views", "errors"},
     "report": {"store", "views", "diagnose", "notify", "visible"},
     "server": {
         "access",
@@ -68,6 +69,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
             "diagnose",
             "lake",
             "notify",
+            "recompute",
             "report",
             "scan",
             "trainer",

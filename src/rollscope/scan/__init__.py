@@ -14,6 +14,7 @@ one, `work.scan` to run it.
     scanner    what a file defines, and what it may return
     blocks     samples that are not scanned yet, cut where steps end
     one_block  one block, in a process of its own
+    job        what is done with a block
     here, ray  where blocks are run
     work       all blocks of a run: retried, counted, written
 """

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from rollscope.store.run import Run
 
+from .job import Block
+
 SIZE = 2_000  # samples of a block; a step with more is a block of its own
-Block = tuple[str, ...]  # ids of samples
 
 
 def blocks(run: Run, names: Sequence[str], code: str, again: bool = False, size: int = SIZE) -> list[Block]:

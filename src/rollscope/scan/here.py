@@ -9,11 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 from rollscope import isolated
 
-from .blocks import Block
-from .one_block import Row, scan_block
-
-Job = tuple[str, str, str, tuple[str, ...]]  # run, source, file, names: what all blocks have in common
-Outcome = tuple[Block, list[Row] | Exception]
+from .job import Block, Job, Outcome, Row
 
 
 def on_processes(job: Job, blocks: Sequence[Block], workers: int) -> Iterator[Outcome]:
@@ -37,7 +33,7 @@ def _until_broken(job: Job, blocks: Sequence[Block], workers: int) -> Iterator[O
         while waiting or running:
             while waiting and len(running) < workers:
                 block = waiting.pop(0)
-                running[pool.submit(scan_block, *job, block)] = block
+                running[pool.submit(job.work, *job.common, block)] = block
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 block, error = running.pop(future), future.exception()
                 if isinstance(error, BrokenProcessPool):

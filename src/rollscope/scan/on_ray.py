@@ -7,17 +7,15 @@ from typing import Any
 
 from rollscope.errors import BadInput
 
-from .blocks import Block
-from .here import Job, Outcome
-from .one_block import scan_block
+from .job import Block, Job, Outcome
 
 
 def on_ray(job: Job, blocks: Sequence[Block], address: str) -> Iterator[Outcome]:
     """Each block with its rows, or with what went wrong, as they come."""
     ray = _connected(address)
-    task = ray.remote(max_retries=2)(scan_block)
+    task = ray.remote(max_retries=2)(job.work)
     at_once = max(2, 2 * int(ray.cluster_resources().get("CPU", 1)))
-    common, waiting, running = [ray.put(part) for part in job], list(blocks), dict[Any, Block]()
+    common, waiting, running = [ray.put(part) for part in job.common], list(blocks), dict[Any, Block]()
     while waiting or running:
         while waiting and len(running) < at_once:
             block = waiting.pop(0)

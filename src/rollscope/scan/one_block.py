@@ -10,10 +10,8 @@ from rollscope.store.run import Run
 from rollscope.store.store import open as open_store
 from rollscope.views.nullable import cell
 
-from .blocks import Block
+from .job import Block, Row
 from .scanner import Scanner, code_of, results, scanners
-
-Row = dict[str, Any]
 
 
 def scan_block(run: str, source: str, file: str, names: tuple[str, ...], block: Block) -> list[Row]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rollscope.errors import BadInput
 from rollscope.store.notes import write_rows
 from rollscope.store.run import Run
 
-from .blocks import Block, blocks
-from .here import Job, Outcome, on_processes
+from .blocks import blocks
+from .here import on_processes
+from .job import Block, Job, Outcome, Row
 from .on_ray import on_ray
-from .one_block import Row
+from .one_block import scan_block
 from .scanner import Scanner, code_of
 
 TRIES = 3
@@ -23,12 +24,12 @@ Progress = Callable[[int, int], None]  # samples scanned, and samples in all
 
 @dataclass(slots=True)
 class Scan:
-    """What a scan did."""
+    """What a scan did. Blocks are counted by what they consist of: samples, or steps."""
 
     run: str
     samples: int = 0
     rows: int = 0
-    failed: int = 0  # samples of blocks that failed every time
+    failed: int = 0  # of blocks that failed every time
     why: Counter[str] = field(default_factory=Counter)  # reason -> blocks that failed with it
 
 
@@ -54,10 +55,14 @@ def scan(
 ) -> Scan:
     """Run the scanners of a file over the samples of a run that they have not seen."""
     left = blocks(run, [*loaded], code_of(source), again)
-    job = (run.path, source, file, tuple(loaded))
+    return worked(run, Job(scan_block, (run.path, source, file, tuple(loaded))), left, places, progress)
+
+
+def worked(run: Run, job: Job, left: Sequence[Block], places: Places, progress: Progress) -> Scan:
+    """Do the work of all blocks, and write their rows as they come."""
     scan, held, total = Scan(run.id), list[Row](), sum(map(len, left))
     progress(0, total)
-    for block, outcome in _tried(job, left, places):
+    for block, outcome in _tried(job, list(left), places):
         if isinstance(outcome, Exception):
             scan.failed += len(block)
             scan.why[reason(outcome)] += 1

@@ -22,9 +22,10 @@ def derived_series(run: Run) -> dict[str, Points]:
     if run.has("samples"):
         series |= step_statistics(run)
     if run.has("scans"):
+        from .recomputed import recomputed_series
         from .scan_series import scan_series
 
-        series |= scan_series(run)
+        series |= scan_series(run) | recomputed_series(run)
     if run.has("spans"):
         from rollscope.views.time.live_times import LiveTimes  # imports the stages of the catalogue
 

@@ -88,6 +88,7 @@ def named(rows: Rows) -> dict[str, tuple[NDArray[np.int64], Floats]]:
 
 def _newest(rows: Rows) -> Rows:
     order = np.argsort(rows["time_ns"], kind="stable")
-    last = {(rows["sample"][i], rows["name"][i]): i for i in order.tolist()}
+    of_samples = [i for i in order.tolist() if rows["sample"][i] is not None]  # the others are of whole steps
+    last = {(rows["sample"][i], rows["name"][i]): i for i in of_samples}
     keep = np.sort(np.fromiter(last.values(), np.int64, len(last)))
     return {name: values[keep] for name, values in rows.items()}
