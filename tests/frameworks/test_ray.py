@@ -59,3 +59,28 @@ def test_scanners_run_on_ray(tmp_path: Path) -> None:
     assert (rows["n"][0], rows["samples"][0], rows["s"][0]) == (6000, 6000, 6 * 999 * 1000)
     workers = reader.sql("select distinct value as pid from scans where name = 'worker/pid'")["pid"]
     assert os.getpid() not in workers.tolist()
+
+
+CONFIG = HERE.parents[1] / "examples" / "grpo.toml"
+TRAINING = [
+    *("run.steps=4", "run.threads=1", "warmup.steps=5", "evaluation.every=0", "environment.train_tasks=8"),
+    *("rollout.groups_per_step=4", "rollout.repeats=4", "rollout.max_completion_tokens=6", "rollout.workers=2"),
+    "rollout.ray=here",
+]
+
+
+def test_rollout_workers_are_actors_and_the_training_is_one_run(tmp_path: Path) -> None:
+    source = Path(rollscope.__file__).parents[1]
+    packages = os.pathsep.join([str(source), *(path for path in sys.path if path.endswith("site-packages"))])
+    sets = [word for text in TRAINING for word in ("--set", text)]
+    command = [str(PYTHON), "-m", "rollscope", "train", str(CONFIG), "--dir", "runs", *sets]
+    environment = {**os.environ, "PYTHONPATH": packages}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    (record,) = rs.open(tmp_path / "runs").runs()
+    assert (record["state"], record["step"]) == ("finished", 4)
+    run = rs.open(tmp_path / "runs").run()
+    lanes = set(run.sql("select distinct lane from spans where lane like 'inference/%'")["lane"])
+    assert lanes == {"inference/0", "inference/1"}
+    played = run.sql("select step, count(*) as n from samples where trained group by step order by step")
+    assert played["step"].tolist() == [1, 2, 3, 4] and (played["n"] > 0).all()

@@ -103,6 +103,7 @@ class RolloutConfig:
     max_completion_tokens: int = 16
     temperature: float = 1.0
     workers: int = 0  # 0 = synchronous and deterministic, in the trainer's own process
+    ray: str = ""  # address of a Ray whose actors are the workers; "here" starts one; "" = processes of this machine
     groups_per_request: int = 0  # 0 = the groups of a step, divided among the workers
     max_async: int = 1  # steps' worth of groups that may be ahead of the trainer
     max_off_policy_steps: int = 2  # older groups are discarded (reason max_async)
@@ -238,6 +239,8 @@ def _check(config: Config) -> None:
             f"rollout.temperature = {rollout.temperature} must be above 0:"
             " a policy that does not explore has no advantage to learn from"
         )
+    if rollout.ray and not rollout.workers:
+        raise BadInput(f"rollout.ray = {rollout.ray!r} needs workers: set rollout.workers to how many actors there are")
     grouped = algorithm.name == "grpo" and algorithm.advantage in ("grpo", "dr_grpo", "rloo")
     if grouped and rollout.repeats < 2:
         raise BadInput(

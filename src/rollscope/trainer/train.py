@@ -161,7 +161,12 @@ def _warm_up(
 def _pool(config: Config, policy: Transformer) -> Pool:
     device = str(policy.device)
     spec = WorkerSpec(config.model, config.trained_on, config.failure.faults, device)
-    return Processes(spec, config.rollout.workers, flat(policy)) if config.rollout.workers else Inline(spec)
+    workers, ray = config.rollout.workers, config.rollout.ray
+    if ray:
+        from rollscope.trainer.rollouts.ray_actors import RayActors  # few have Ray
+
+        return RayActors(spec, workers, ray)
+    return Processes(spec, workers, flat(policy)) if workers else Inline(spec)
 
 
 def _device(name: str) -> str:

@@ -3,7 +3,7 @@
 `RolloutWorker` plays requests with its copy of the policy; it does not know about processes. A pool
 sends messages to workers and receives their reports. `Inline` plays at once in the trainer's
 process (deterministic). `Processes` has one process per worker, with the weights in shared memory.
-A pool of Ray actors would be a third class with the same methods; nothing else would change.
+`ray_actors.RayActors` has one actor of Ray per worker, on any node.
 """
 
 from __future__ import annotations
