@@ -28,7 +28,8 @@ PARTS = {
     "__main__",
     "__init__",
 }  # what benchmarks are made of
-ELSEWHERE = {"kernels", "record_cuda", "team"}  # need a GPU, or the environment of `make team`: run them by name
+# These need a GPU, or the environment of `make team`: run them by name.
+ELSEWHERE = {"kernels", "record_cuda", "team", "lake_live", "lake_scale"}
 
 
 def programs() -> dict[str, Path]:

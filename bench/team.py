@@ -2,9 +2,10 @@
 
 `.venvs/lake/bin/python bench/team.py [KILLS] [--dry]` (`make team` makes that environment). A run
 grows, is sealed, merged and resumed while its shipper is killed at random instants, PostgreSQL is
-stopped at once and started, and S3 is killed and started. In the end every row and every byte of
-the lake is held against the run's folder; any difference ends the program with an error. With
-`--dry`, the numbers are printed and not kept.
+stopped at once and started, S3 is killed and started, and a network before S3 cuts connections,
+answers 500 and is slow. In the end every row and every byte of the lake is held against the run's
+folder; any difference ends the program with an error. With `--dry`, the numbers are printed and not
+kept.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import results
@@ -26,6 +27,7 @@ from rollscope.lake import making
 from rollscope.lake.check import check
 from rollscope.lake.engine import LakeUnreachable
 from rollscope.lake.place import Place
+from tests.lake.bad_network import MODES, BadNetwork
 from tests.lake.life import Life, check_same, pushed
 from tests.lake.servers import KEY, S3, SECRET, Postgres
 
@@ -86,16 +88,36 @@ def main(kills: int, dry: bool) -> None:
             server.start()
             after.append(caught_up(lake, life))
         check_same(lake, life)
+        spoiled = bad_network(lake, life, s3)
+        check_same(lake, life)
         problems = check(lake).problems
     if problems:
         raise SystemExit(f"the lake is damaged: {problems[:3]}")
-    _report(killed, down, after, dry)
+    _report(killed, down, after, spoiled, dry)
 
 
-def _report(killed: int, down: list[float], after: list[float], dry: bool) -> None:
+def bad_network(lake: Place, life: Life, s3: S3) -> list[float]:
+    """Push through each kind of bad network, and again once it is good; how long each push took."""
+    network, took = BadNetwork(s3.port), []
+    os.environ["AWS_ENDPOINT_URL"] = network.url
+    for mode in MODES[1:] * 3:
+        life.happen()
+        network.mode, began = mode, time.perf_counter()
+        with suppress(LakeUnreachable):
+            pushed(lake, life)
+        took.append(time.perf_counter() - began)
+        network.mode = "good"
+        pushed(lake, life)
+    network.close()
+    os.environ["AWS_ENDPOINT_URL"] = s3.url
+    return took
+
+
+def _report(killed: int, down: list[float], after: list[float], spoiled: list[float], dry: bool) -> None:
     rows = [
         results.row(f"lake: push after its shipper was killed ({killed} kills, 0 rows lost, 0 twice)", "s", after),
         results.row("lake: a push says that PostgreSQL or S3 is down after", "s", down),
+        results.row("lake: a push through a network that is slow, cuts or answers 500 (0 rows lost)", "s", spoiled),
     ]
     for row in rows:
         print(row)

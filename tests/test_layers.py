@@ -37,7 +37,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "lake": {"access", "catalog", "store", "views", "errors"},
     "diagnose": {"catalog", "statistics", "store", "trust", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
-    "scan": {"store", "views", "errors", "isolated"},
+    "scan": {"lake", "store", "views", "errors", "isolated"},
     "recompute": {"catalog", "kernels", "lake", "scan", "store", "views", "errors"},
     "report": {"store", "views", "diagnose", "notify", "visible"},
     "server": {

@@ -65,7 +65,7 @@ CONFIG = HERE.parents[1] / "examples" / "grpo.toml"
 TRAINING = [
     *("run.steps=4", "run.threads=1", "warmup.steps=5", "evaluation.every=0", "environment.train_tasks=8"),
     *("rollout.groups_per_step=4", "rollout.repeats=4", "rollout.max_completion_tokens=6", "rollout.workers=2"),
-    "rollout.ray=here",
+    *("rollout.ray=here", "rollout.discard_group_zero_advantage=false"),
 ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rollscope as rs
+from rollscope.cli import main
 from rollscope.errors import BadInput
 from rollscope.lake import deletion, door, engine
 from rollscope.lake.cache import bound, mirror
@@ -135,3 +136,27 @@ def test_a_lake_made_before_people_were_shipped_is_upgraded(lake: Place, life: L
     assert rs.open(lake.folder).runs() == []
     pushed(lake, life)
     assert rs.open(lake.folder).runs()[0]["tags"] == ["a", "old"]
+
+
+SCANNER = """
+from rollscope.scan import scanner
+
+@scanner(needs=["completion"])
+def length(samples):
+    return [len(sample["completion"] or "") for sample in samples]
+"""
+
+
+def test_a_lake_is_scanned_and_recomputed_and_keeps_the_results(lake: Place, sealed: Life, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SCANNER)
+    assert main(["scan", str(tmp_path / "mine.py"), "r1", "--dir", lake.folder, "--workers", "1"]) == 0
+    assert main(["recompute", "reward", "--runs", "r1", "--dir", lake.folder, "--workers", "1"]) == 0
+    for _ in range(2):  # also after the folder, which has none of it, is pushed again
+        run = rs.open(lake.folder).run("r1")
+        assert run.series("scan/length/mean")["value"].tolist() == [4.0] * 3
+        assert len(run.series("recomputed/reward/generated/mean")["step"]) or len(run.series("recomputed/reward/mean"))
+        said = rs.open(lake.folder).sql("SELECT count(*) AS n FROM scans WHERE name = 'length'")
+        assert said["n"].tolist() == [24]
+        sealed.compact()
+        pushed(lake, sealed)
+    assert not rs.open(sealed.root).run("r1").has("scans")

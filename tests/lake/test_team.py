@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from rollscope.lake import making
 from rollscope.lake.check import check
 from rollscope.lake.engine import LakeUnreachable
 from rollscope.lake.place import Place
+from tests.lake.bad_network import BadNetwork
 from tests.lake.life import Life, check_same, pushed
 from tests.lake.servers import S3, SECRET, Postgres
 
@@ -88,3 +91,25 @@ def test_a_wrong_key_is_a_sentence_without_it(
     with pytest.raises(LakeUnreachable, match=r"PGPASSWORD|AWS_SECRET_ACCESS_KEY") as said:
         pushed(team, life)
     assert "a-wrong-word-for-a-key" not in str(said.value)
+
+
+def test_a_bad_network_and_wrong_clocks_lose_nothing(
+    tmp_path: Path, team: Place, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, life = BadNetwork(s3.port), Life(tmp_path / "runs", "team-5", seed=7)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", network.url)
+    now = time.time_ns
+    for mode, skew_hours in (("cut", -2), ("500", 3), ("slow", 0)):
+        life.grow()
+        life.seal(force=mode == "cut")
+        network.mode = mode
+        monkeypatch.setattr(time, "time_ns", lambda skew=skew_hours: now() + skew * 3600 * 10**9)
+        with contextlib.suppress(LakeUnreachable):
+            pushed(team, life)
+        network.mode = "good"
+        pushed(team, life)
+    network.close()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.url)
+    assert network.spoiled
+    check_same(team, life, [])
+    only(life, team)

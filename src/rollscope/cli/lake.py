@@ -4,6 +4,7 @@ rollscope lake init ./lake
 rollscope lake init ./lake --catalog postgres://lake@db.internal/lake --data s3://team/rollscope
 rollscope lake check ./lake
 rollscope lake tidy ./lake
+rollscope lake tidy ./lake --retain --dry-run
 rollscope lake delete ./lake grpo-1
 
 Keys come from PG* and AWS_* variables or from ~/.pgpass; `lake.toml` never holds one.
@@ -12,6 +13,7 @@ Keys come from PG* and AWS_* variables or from ~/.pgpass; `lake.toml` never hold
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 
 from rollscope.errors import BadInput
@@ -32,12 +34,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lake", metavar="LAKE", help="folder of the lake, with its lake.toml")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of the runs to delete")
     parser.add_argument("--catalog", default="", metavar="URL", help="postgres://USER@HOST/DATABASE (default: a file)")
+    parser.add_argument(
+        "--retain", action="store_true", help="tidy: let go of text and tokens by the rules under [retain] of lake.toml"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="with --retain: say what would be let go, and stop")
     parser.add_argument("--data", default="", metavar="PLACE", help="s3://BUCKET/PREFIX, or a folder (default: data)")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.action != "init" and (args.catalog or args.data):
         raise BadInput(f"--catalog and --data belong to `rollscope lake init`; {args.action} reads them from lake.toml")
+    if (args.retain and args.action != "tidy") or (args.dry_run and not args.retain):
+        raise BadInput("--retain belongs to `rollscope lake tidy`, and --dry-run to --retain")
     if (args.action == "delete") != bool(args.runs):
         raise BadInput("`rollscope lake delete LAKE RUN` names runs, and no other action does")
     return {"init": _init, "check": _check, "tidy": _tidy, "delete": _delete}[args.action](args)
@@ -70,9 +78,33 @@ def _check(args: argparse.Namespace) -> int:
     return bool(found.problems)
 
 
+def _retain(args: argparse.Namespace) -> None:
+    """Let go of what is due, or say what would be."""
+    from rollscope.lake import retention
+
+    where = place.read(args.lake)
+    found = retention.due(where)
+    if args.dry_run and args.json:
+        print_json([asdict(one) for one in found])
+    for one in found:
+        what = " and ".join(one.what)
+        if args.dry_run:
+            args.json or say(f"{in_line(one.run)}: would let go of its {what}.")
+        else:
+            removed = retention.retain(where, one)
+            say(f"{in_line(one.run)}: let go of its {what}, {removed / 1e6:,.1f} MB of objects.", sys.stderr)
+    if not found and not args.json:
+        rules = retention.rules(where).days
+        say("No run is old enough to let go of anything." if rules else "lake.toml has no rule under [retain].")
+
+
 def _tidy(args: argparse.Namespace) -> int:
     from rollscope.lake import tidy
 
+    if args.retain:
+        _retain(args)
+    if args.dry_run:
+        return 0
     done = tidy.tidy(place.read(args.lake))
     if args.json:
         print_json(asdict(done))

@@ -1,7 +1,7 @@
 """Compute metrics of the catalogue again from the samples that runs recorded.
 
-rollscope recompute reward/group/zero_spread --runs 'sweep-*'
-rollscope recompute mismatch/kl entropy/mean --runs grpo-1 --workers 4
+rollscope recompute group/zero_spread --runs 'sweep-*'
+rollscope recompute mismatch/kl_reverse policy/entropy --runs grpo-1 --workers 4
 rollscope recompute reward --runs '*' --ray 10.0.0.5:6379
 
 The results are the series recomputed/NAME, beside what was recorded and never over it. A second
@@ -16,8 +16,10 @@ from typing import Any
 
 import rollscope
 from rollscope.errors import BadInput
+from rollscope.recompute.definitions import ours
 from rollscope.recompute.work import recompute
 from rollscope.scan.work import Places, Scan
+from rollscope.store.store import Store
 
 from ._chosen import chosen
 from ._terminal import in_line, print_json
@@ -39,15 +41,14 @@ def run(args: argparse.Namespace) -> int:
     if args.workers < 0:
         raise BadInput(f"--workers must be 1 or more, not {args.workers}")
     store = rollscope.open(args.dir)
-    store.check_writable()
     places = Places(args.workers or max(1, (os.cpu_count() or 2) // 2), args.ray)
-    done = [_recomputed(store.run(id), places, args) for id in chosen(store, args.runs)]
+    done = [_recomputed(store, store.run(id), places, args) for id in chosen(store, args.runs)]
     if args.json:
         print_json([_json(one, args.metrics) for one in done])
     return 1 if any(one.failed for one in done) else 0
 
 
-def _recomputed(run: Any, places: Places, args: argparse.Namespace) -> Scan:
+def _recomputed(store: Store, run: Any, places: Places, args: argparse.Namespace) -> Scan:
     """Recompute one run with a bar in the terminal, and say what came of it."""
     from rich.console import Console
     from rich.progress import Progress
@@ -56,7 +57,12 @@ def _recomputed(run: Any, places: Places, args: argparse.Namespace) -> Scan:
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(in_line(run.id), total=None)
         said = recompute(
-            run, args.metrics, places, args.again, lambda done, all: bar.update(task, completed=done, total=all)
+            run,
+            args.metrics,
+            places,
+            args.again,
+            lambda done, all: bar.update(task, completed=done, total=all),
+            lambda rows: store.add_rows(run, "scans", rows),
         )
     if not args.json:
         Console(highlight=False).print(_sentence(said, args.metrics), markup=False)
@@ -70,7 +76,7 @@ def _sentence(said: Scan, metrics: list[str]) -> str:
     if not said.samples and not said.failed:
         return f"{run}: no step is new, and no definition has changed. To compute all again: --again"
     failed = f"; {said.failed:,} failed three times and will be tried by the next call" if said.failed else ""
-    return f"{run}: {said.samples:,} steps computed. See recomputed/{in_line(metrics[0])}{failed}."
+    return f"{run}: {said.samples:,} steps computed. See recomputed/{in_line(ours(metrics)[0])}{failed}."
 
 
 def _json(said: Scan, metrics: list[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import rollscope
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.store import arrow
+from rollscope.views.samples.let_go import let_go_sentence
 from rollscope.views.samples.sample_export import Rows, jsonl, markdown, rows, samples_in_order, turns
 from rollscope.views.samples.search import Narrow
 from rollscope.visible import escaped_json, visible
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
         print(markdown(samples, by_sample))
     else:
         _print(samples, by_sample, args.text or sys.maxsize)
+    if says := let_go_sentence(reader):
+        print(says, file=sys.stderr)
     return 0
 
 

@@ -16,6 +16,7 @@ import rollscope
 from rollscope.errors import BadInput
 from rollscope.scan.scanner import Scanner, scanners, source_of
 from rollscope.scan.work import Places, Scan, scan
+from rollscope.store.store import Store
 
 from ._chosen import chosen
 from ._terminal import in_line, print_json
@@ -38,14 +39,20 @@ def run(args: argparse.Namespace) -> int:
     loaded = scanners(source, file)
     places = Places(args.workers or max(1, (os.cpu_count() or 2) // 2), args.ray)
     store = rollscope.open(args.dir)
-    scans = [_scanned(store.run(id), source, file, loaded, places, args) for id in chosen(store, args.targets)]
+    scans = [_scanned(store, store.run(id), source, file, loaded, places, args) for id in chosen(store, args.targets)]
     if args.json:
         print_json([_json(one, loaded) for one in scans])
     return 1 if any(one.failed for one in scans) else 0
 
 
 def _scanned(
-    run: Any, source: str, file: str, loaded: dict[str, Scanner], places: Places, args: argparse.Namespace
+    store: Store,
+    run: Any,
+    source: str,
+    file: str,
+    loaded: dict[str, Scanner],
+    places: Places,
+    args: argparse.Namespace,
 ) -> Scan:
     """Scan one run with a bar in the terminal, and say what came of it."""
     from rich.console import Console
@@ -55,7 +62,14 @@ def _scanned(
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(in_line(run.id), total=None)
         said = scan(
-            run, source, file, loaded, places, args.again, lambda done, all: bar.update(task, completed=done, total=all)
+            run,
+            source,
+            file,
+            loaded,
+            places,
+            args.again,
+            lambda done, all: bar.update(task, completed=done, total=all),
+            lambda rows: store.add_rows(run, "scans", rows),
         )
     if not args.json:
         Console(highlight=False).print(_sentence(said, loaded), markup=False)

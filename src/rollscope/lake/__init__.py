@@ -19,5 +19,6 @@ training process imports this room: shipping is a process of its own.
     check      compare every object with its checksum
     tidy       merge small files, remove what no run needs
     deletion   delete a run for good
+    retention  let go of text and tokens by rule
     door       `open(path)` for a folder of runs or a lake
 """

@@ -28,6 +28,7 @@ def delete(place: Place, run: str) -> int:
     keys = [key for key in objects.keys("runs") if key.split("/")[2] == quote(run, safe="")]
     with engine.exclusively(place, run), engine.connected(place) as connection:
         tables.check_version(connection, place.folder)
+        tables.upgrade(connection)
         known = connection.execute("SELECT count(*) FROM lake.book.ships WHERE run = ?", [run]).fetchall()[0][0]
         if not known and not keys:
             raise NotFound(f"the lake {place.folder!r} has no run {run[:80]!r}. List its runs: rollscope ls --dir LAKE")

@@ -7,7 +7,7 @@ can commit to the run between that look and the commit.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ class State:
     resumed: dict[int, int] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)  # the row of the runs table
     gone: set[str] = field(default_factory=set)  # files that the run had, and has no more
+    let_go: set[str] = field(default_factory=set)  # text or tokens, if a rule let go of them
 
 
 @dataclass(slots=True)
@@ -63,6 +64,12 @@ def read(place: Place, run: str) -> State:
         return _read(connection, run)
 
 
+def read_some(place: Place, runs: Sequence[str]) -> dict[str, State]:
+    """The same of several runs, by one connection."""
+    with engine.connected(place, read_only=True) as connection:
+        return {run: _read(connection, run) for run in runs}
+
+
 def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
     ships = connection.execute(
         "SELECT ship, project, origin FROM lake.book.ships WHERE run = ? ORDER BY ship DESC LIMIT 1", [run]
@@ -87,6 +94,9 @@ def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
             "SELECT attempt, first FROM lake.book.resumed WHERE run = ? QUALIFY part = max(part) OVER ()", [run]
         ).fetchall()
     )
+    if tables.has(connection, "let_go"):
+        found = connection.execute("SELECT what FROM lake.book.let_go WHERE run = ?", [run]).fetchall()
+        state.let_go = {row[0] for row in found}
     rows = connection.execute("SELECT * FROM lake.main.runs WHERE id = ?", [run])
     names = [column[0] for column in rows.description or []]
     state.record = next((dict(zip(names, row, strict=True)) for row in rows.fetchall()), {})
@@ -172,4 +182,4 @@ def added(state: State, project: str, origin: str, ship: Ship) -> State:
     files = held([*earlier, *sorted(ship.objects, key=lambda object: object.kind != "gone")])
     resumed = state.resumed if ship.resumed is None else ship.resumed
     record = ship.record or state.record
-    return State(state.ship + 1, project, origin, files, parts, resumed, record)
+    return State(state.ship + 1, project, origin, files, parts, resumed, record, let_go=state.let_go)

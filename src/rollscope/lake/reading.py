@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from . import engine, ledger, said, tables
 from .cache import mirror
 from .objects import Objects
 from .place import Place
+from .shipping import addition
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,6 +56,11 @@ class LakeStore(Store):
 
     def check_writable(self) -> None:
         raise BadInput(READ_ONLY)
+
+    def add_rows(self, run: Run, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Ship rows that were made from the lake, such as those of a scan."""
+        addition.add_rows(self.place, run.id, table, rows)
+        self._looked_at.pop(run.id, None)
 
     def entries(self) -> list[Entry]:
         return [Entry(record["id"], os.path.join(self.path, record["id"])) for record in self._rows()]

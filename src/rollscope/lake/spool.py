@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from rollscope.store import regular_file
@@ -20,6 +20,7 @@ from rollscope.store.sealed.select import listed
 from .objects import Stretch
 
 PIECE = 16 << 20  # bytes of a log in one object, and of what a server takes at once
+ADDED = "added"
 SMALL = re.compile(r"[0-9a-f]{16}\.(counters|open)\.json")
 
 
@@ -27,7 +28,8 @@ SMALL = re.compile(r"[0-9a-f]{16}\.(counters|open)\.json")
 class Object:
     """Bytes of a file of a run that the lake holds: all of it, or a stretch of a log.
 
-    `kind` is `whole`, `range`, or `gone` for a file that the folder has no more.
+    `kind` is `whole`, `range`, or `gone` for a file that the folder has no more. `added` is like
+    `range`, of a log that was made from the lake, so the folder never had it.
     """
 
     name: str
@@ -109,7 +111,13 @@ def _object(name: str, kind: str, stretch: Stretch, status: os.stat_result, pref
 def gone(run: str, there: Mapping[str, list[Object]]) -> list[Object]:
     """An object for each file that the folder has no more, because its set was merged."""
     here = set(names(run))
-    return [Object(name, "gone", 0, 0, "", "", 0) for name in there if name not in here]
+    lost = [name for name, parts in there.items() if name not in here and parts[0].kind != ADDED]
+    return [Object(name, "gone", 0, 0, "", "", 0) for name in lost]
+
+
+def added(object: Object) -> Object:
+    """The same bytes of a log that the folder of the run never had."""
+    return replace(object, kind=ADDED)
 
 
 def prefix_of(project: str, run: str) -> str:

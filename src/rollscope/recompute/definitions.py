@@ -41,6 +41,13 @@ def _check(name: str, entry: Metric) -> None:
         raise BadInput(f"{name} needs {lacking}, which the samples of a run do not hold")
 
 
+def ours(names: Sequence[str]) -> tuple[str, ...]:
+    """Our names for names of any framework; the name of an entry stays."""
+    from rollscope.catalog import families  # noqa: F401
+
+    return tuple(dict.fromkeys(name if name in METRICS else resolve(name).name for name in names))
+
+
 def wanted(names: Sequence[str]) -> list[str]:
     """The names of the entries."""
     return [entry.name for entry in entries(tuple(names))]

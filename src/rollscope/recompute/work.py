@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from rollscope.scan.job import Job
-from rollscope.scan.work import Places, Progress, Scan, worked
+from rollscope.scan.work import Places, Progress, Scan, Write, worked
 from rollscope.store.run import Run
 
-from .definitions import code_of, entries
+from .definitions import code_of, entries, ours
 from .one_block import Steps, recompute_block
 
 SAMPLES = 4_000  # of a block; a step with more is a block of its own
@@ -24,15 +24,17 @@ def recompute(
     places: Places,
     again: bool = False,
     progress: Progress = lambda done, total: None,
+    write: Write | None = None,
 ) -> Scan:
     """Compute metrics from the samples of a run, for the steps that have no result yet.
 
     Results are rows of the table `scans` and the series `recomputed/NAME`.
     """
-    entries(tuple(names))  # raises before any process is started
+    names = ours(names)
+    entries(names)  # raises before any process is started
     code = code_of(names)
     job = Job(recompute_block, (run.path, tuple(names), code, time.time_ns()))
-    return worked(run, job, blocks(run, set() if again else computed(run, code)), places, progress)
+    return worked(run, job, blocks(run, set() if again else computed(run, code)), places, progress, write)
 
 
 def computed(run: Run, code: str) -> set[int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from typing import Any
 
+from rollscope.lake import door
 from rollscope.store.run import Run
-from rollscope.store.store import open as open_store
 from rollscope.views.nullable import cell
 
 from .job import Block, Row
@@ -46,4 +47,5 @@ def _scanners(source: str, file: str) -> dict[str, Scanner]:
 @functools.lru_cache(maxsize=4)
 def _opened(run: str) -> Run:
     """The reader of a run. A process scans many blocks of it."""
-    return open_store(run).run()
+    path = os.path.abspath(run)
+    return door.open_for(os.path.dirname(path), None).run(os.path.basename(path))

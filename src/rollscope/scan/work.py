@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from .scanner import Scanner, code_of
 TRIES = 3
 ROWS_AT_ONCE = 20_000  # that one file of the run gets
 Progress = Callable[[int, int], None]  # samples scanned, and samples in all
+Write = Callable[[list[Row]], None]  # keeps rows of the table `scans`
 
 
 @dataclass(slots=True)
@@ -52,14 +54,18 @@ def scan(
     places: Places,
     again: bool = False,
     progress: Progress = lambda done, total: None,
+    write: Write | None = None,
 ) -> Scan:
     """Run the scanners of a file over the samples of a run that they have not seen."""
     left = blocks(run, [*loaded], code_of(source), again)
-    return worked(run, Job(scan_block, (run.path, source, file, tuple(loaded))), left, places, progress)
+    return worked(run, Job(scan_block, (run.path, source, file, tuple(loaded))), left, places, progress, write)
 
 
-def worked(run: Run, job: Job, left: Sequence[Block], places: Places, progress: Progress) -> Scan:
-    """Do the work of all blocks, and write their rows as they come."""
+def worked(
+    run: Run, job: Job, left: Sequence[Block], places: Places, progress: Progress, write: Write | None = None
+) -> Scan:
+    """Do the work of all blocks, and write their rows as they come: to the run's folder, or by `write`."""
+    write = write or functools.partial(write_rows, run.path, "scans")
     scan, held, total = Scan(run.id), list[Row](), sum(map(len, left))
     progress(0, total)
     for block, outcome in _tried(job, list(left), places):
@@ -68,9 +74,9 @@ def worked(run: Run, job: Job, left: Sequence[Block], places: Places, progress: 
             scan.why[reason(outcome)] += 1
         else:
             scan.samples += len(block)
-            held = _written(run, scan, held + outcome, ROWS_AT_ONCE)
+            held = _written(write, scan, held + outcome, ROWS_AT_ONCE)
         progress(scan.samples + scan.failed, total)
-    _written(run, scan, held, 1)
+    _written(write, scan, held, 1)
     return scan
 
 
@@ -92,10 +98,10 @@ def _tried(job: Job, left: list[Block], places: Places) -> Iterator[Outcome]:
         left = failed
 
 
-def _written(run: Run, scan: Scan, rows: list[Row], least: int) -> list[Row]:
+def _written(write: Write, scan: Scan, rows: list[Row], least: int) -> list[Row]:
     """Write rows if there are enough of them; return those that wait."""
     if len(rows) < least:
         return rows
-    write_rows(run.path, "scans", rows)
+    write(rows)
     scan.rows += len(rows)
     return []

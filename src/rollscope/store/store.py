@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +32,7 @@ from rollscope.store.tables import sql
 from . import arguments
 from .lazy import LazyModule
 from .naming import Naming
+from .notes import write_rows
 from .retry import TRIES
 from .run import Derived, Run, no_derived
 from .state import Record
@@ -70,6 +71,10 @@ class Store:
 
     def check_writable(self) -> None:
         """Raise a sentence if these runs are only read."""
+
+    def add_rows(self, run: Run, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows to a table of a run, in a file of their own."""
+        write_rows(run.path, table, rows)
 
     def entries(self) -> list[Entry]:
         """The runs of the folder as one look at the disk shows them; none is opened."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.numbers.partial_sums import PartialOf
+from rollscope.store.sealed import select
 from rollscope.store.tables import sql
 
 from . import arguments, state
@@ -192,6 +193,13 @@ class TableReader:
     def samples_of_steps(self, columns: Sequence[str], steps: Sequence[int]) -> pa.Table:
         """Samples of some steps as Arrow, with at least these columns."""
         return sample_rows.read(self.folder, columns, steps)
+
+    def let_go(self) -> dict[str, int]:
+        """What a rule of a lake let go of, `text` or `tokens`, and when, in nanoseconds.
+
+        Such a column is null, and was not when it was recorded.
+        """
+        return select.let_go_of(self.folder.sets)
 
     def sample(self, id: str) -> Mapping[str, Any]:
         """Every column of one sample."""

@@ -17,6 +17,7 @@ from rollscope.store.listing.entries import folders
 from . import mirror
 
 LOOK_SECONDS = 5.0
+AT_ONCE = 50  # runs whose books are read by one connection
 
 
 class Mirroring:
@@ -39,10 +40,9 @@ class Mirroring:
             mirror.remove(os.path.join(self.folder, run))
             del self._seen[run]
         changed = {run: ship for run, ship in last.items() if self._seen.get(run) != ship}
-        for run in list(changed)[:most]:
-            held = ledger.read(self.place, run)
-            mirror.refresh(self._objects, os.path.join(self.folder, run), held.files, held.gone)
-            self._seen[run] = held.ship
+        wanted = list(changed)[:most]
+        for start in range(0, len(wanted), AT_ONCE):
+            self._fetch(ledger.read_some(self.place, wanted[start : start + AT_ONCE]))
         self._saying.ship(last)
         said.fetch(self.place, self.folder)
         self._looked = began if most is None or len(changed) <= most else self._looked
@@ -51,6 +51,11 @@ class Mirroring:
     def behind(self) -> float:
         """Seconds since all of the lake was looked at; infinite before."""
         return time.monotonic() - self._looked
+
+    def _fetch(self, states: dict[str, ledger.State]) -> None:
+        for run, held in states.items():
+            mirror.refresh(self._objects, os.path.join(self.folder, run), held.files, held.gone)
+            self._seen[run] = held.ship
 
     def _last(self) -> dict[str, int]:
         """Run -> the number of its last ship, the last shipped run first."""

@@ -19,6 +19,7 @@ from rollscope.lake.said import Saying
 from rollscope.store import run_json
 from rollscope.store.folder import Folder
 from rollscope.store.listing.entries import is_run
+from rollscope.store.sealed.select import let_go_of
 
 from . import parts
 from .loading import Loading
@@ -89,6 +90,9 @@ class Pusher:
         facts = self._folder.facts()
         project, origin = _project(facts), _origin(facts)
         _check_same(self.run, state, project, origin)
+        if not state.let_go <= let_go_of(self._folder.sets).keys():
+            self._check_nothing_new(state)
+            return True
         sealed = parts.lacking_set(self._folder, state.parts)
         loading = Loading(self._folder, state, project)
         if sealed is not None:
@@ -102,6 +106,14 @@ class Pusher:
             _count(pushed, loading.ship)
         self._state = state
         return sealed is None
+
+    def _check_nothing_new(self, state: State) -> None:
+        """The lake let go of what this folder still holds: nothing of it is shipped again."""
+        if parts.lacking_set(self._folder, state.parts) or parts.of_logs(self.path, self._folder, state.parts):
+            raise BadInput(
+                f"the lake has let go of the {' and the '.join(sorted(state.let_go))} of the run {self.run!r} by its"
+                " rule, and the folder of the run has grown since. Give the new part an id of its own, and push it."
+            )
 
     def _put(self, loading: Loading) -> None:
         """Store the objects of a ship; nothing refers to them before it is committed."""

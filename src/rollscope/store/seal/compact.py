@@ -19,7 +19,7 @@ import numpy as np
 from rollscope.store.numbers.rows import Words
 from rollscope.store.sealed import manifest
 from rollscope.store.sealed.reader import SealedSet
-from rollscope.store.sealed.select import accepted, listed
+from rollscope.store.sealed.select import accepted, let_go_of, listed
 
 from . import streams
 from .publish import remove_set, write_set
@@ -84,7 +84,7 @@ def merge_sets(run: str, sets: Sequence[SealedSet], words: Words) -> SealedSet |
     """Replace several sets by one; None if another process is merging them too."""
     sources = {stem: size for sealed in sets for stem, size in sealed.sources.items()}
     stem = "merged." + hashlib.blake2b("\n".join(sorted(sources)).encode(), digest_size=8).hexdigest()
-    write_set(run, stem, streams.metrics_of(sets), words, _tables(sets), _facts(sets, sources))
+    write_set(run, stem, streams.metrics_of(sets), words, tables_of(sets), facts_of(sets, sources))
     path = os.path.join(run, stem + manifest.SUFFIX)
     ours = {sealed.path for sealed in sets}
     others = [other.sources.keys() for other in accepted(listed(run), words)[1] if other.path not in ours]
@@ -96,12 +96,12 @@ def merge_sets(run: str, sets: Sequence[SealedSet], words: Words) -> SealedSet |
     return SealedSet(path, words)
 
 
-def _tables(sets: Sequence[SealedSet]) -> dict[str, streams.Stream]:
+def tables_of(sets: Sequence[SealedSet]) -> dict[str, streams.Stream]:
     names = sorted({name.split(".")[0] for sealed in sets for name in sealed.files} - {"metrics"})
     return {name: streams.of_sets(name, sets) for name in names}
 
 
-def _facts(sets: Sequence[SealedSet], sources: dict[str, int]) -> dict[str, Any]:
+def facts_of(sets: Sequence[SealedSet], sources: dict[str, int]) -> dict[str, Any]:
     """The facts of the merged set's manifest."""
     newest = max(sets, key=lambda sealed: sealed.extent.hi_ns)
     return {
@@ -110,6 +110,7 @@ def _facts(sets: Sequence[SealedSet], sources: dict[str, int]) -> dict[str, Any]
         "extent": _extent(sets),
         "declared": newest.facts.get("declared", {}),
         "damage": [damage for sealed in sets for damage in sealed.facts["damage"]],
+        **({"let_go": gone} if (gone := let_go_of(sets)) else {}),
     }
 
 

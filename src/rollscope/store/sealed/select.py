@@ -45,6 +45,11 @@ def accepted(
     return read, spare
 
 
+def let_go_of(sets: Sequence[SealedSet]) -> dict[str, int]:
+    """What some sets had and were told to let go of, `text` or `tokens`, and when."""
+    return {what: time_ns for sealed in sets for what, time_ns in sealed.facts.get("let_go", {}).items()}
+
+
 def full_table(sealed: SealedSet, name: str, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of a table but those of row groups that fail their checksum.
 

@@ -158,6 +158,13 @@ export function Conversation({ sample, colour, marks, scale }) {
             `,
       )}
       ${
+        sample.let_go
+          ? html`
+              <p class="read ink2">${sample.let_go}</p>
+            `
+          : null
+      }
+      ${
         sample.error
           ? html`
               <section class="turn">

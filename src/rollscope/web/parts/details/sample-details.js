@@ -61,6 +61,13 @@ export function SampleDetails({ id, title }) {
         : null
     }
     ${
+      s.let_go
+        ? html`
+            <p class="read ink2">${s.let_go}</p>
+          `
+        : null
+    }
+    ${
       s.prompt
         ? html`
             <section>
