@@ -64,7 +64,7 @@ def scan(
 def worked(
     run: Run, job: Job, left: Sequence[Block], places: Places, progress: Progress, write: Write | None = None
 ) -> Scan:
-    """Do the work of all blocks, and write their rows as they come: to the run's folder, or by `write`."""
+    """Do the work of all blocks, and keep their rows as they come: in the folder, or by `write`."""
     write = write or functools.partial(write_rows, run.path, "scans")
     scan, held, total = Scan(run.id), list[Row](), sum(map(len, left))
     progress(0, total)
