@@ -88,9 +88,9 @@ def _retain(args: argparse.Namespace) -> None:
         print_json([asdict(one) for one in found])
     for one in found:
         what = " and ".join(one.what)
-        if args.dry_run:
-            args.json or say(f"{in_line(one.run)}: would let go of its {what}.")
-        else:
+        if args.dry_run and not args.json:
+            say(f"{in_line(one.run)}: would let go of its {what}.")
+        elif not args.dry_run:
             removed = retention.retain(where, one)
             say(f"{in_line(one.run)}: let go of its {what}, {removed / 1e6:,.1f} MB of objects.", sys.stderr)
     if not found and not args.json:
