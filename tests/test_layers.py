@@ -115,7 +115,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "evals": set(),
         "compare": {"charts", "evals", "samples", "configuration", "dictionary"},
         "environment": {"failures"},
-        "samples": {"dictionary", "nullable"},
+        "samples": {"dictionary", "let_go", "nullable"},
         "sets": {"samples", "nullable"},
         "time": {"dictionary", "steps"},
         "timeline": {"time"},

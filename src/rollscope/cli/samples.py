@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import rollscope
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.store import arrow
-from rollscope.views.samples.let_go import let_go_sentence
+from rollscope.views.let_go import let_go_sentence
 from rollscope.views.samples.sample_export import Rows, jsonl, markdown, rows, samples_in_order, turns
 from rollscope.views.samples.search import Narrow
 from rollscope.visible import escaped_json, visible

@@ -14,8 +14,8 @@ from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.views import nullable
+from rollscope.views.let_go import let_go_sentence
 
-from .let_go import let_go_sentence
 from .sample_export import turns
 from .scans import scans_of_samples
 
