@@ -78,9 +78,9 @@ def test_rollout_workers_are_actors_and_the_training_is_one_run(tmp_path: Path) 
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     (record,) = rs.open(tmp_path / "runs").runs()
-    assert (record["state"], record["step"]) == ("finished", 4)
+    assert (record["state"], record["step"]) == ("finished", 3)
     run = rs.open(tmp_path / "runs").run()
     lanes = set(run.sql("select distinct lane from spans where lane like 'inference/%'")["lane"])
     assert lanes == {"inference/0", "inference/1"}
     played = run.sql("select step, count(*) as n from samples where trained group by step order by step")
-    assert played["step"].tolist() == [1, 2, 3, 4] and (played["n"] > 0).all()
+    assert played["step"].tolist() == [0, 1, 2, 3] and (played["n"] > 0).all()

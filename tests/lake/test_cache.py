@@ -16,6 +16,7 @@ from rollscope.lake import deletion, door, engine
 from rollscope.lake.cache import bound, mirror
 from rollscope.lake.cache.mirroring import Mirroring
 from rollscope.lake.place import Place
+from rollscope.store import notes
 from rollscope.store.sealed import elsewhere
 from tests.lake.life import Life, check_same, pushed
 
@@ -126,6 +127,12 @@ def test_what_people_say_is_shipped_with_a_run_and_through_servers(
     for server in (*servers[::-1], *servers):
         server.look()
     assert one.current("note") == {} and len(one.follow()) == len(two.follow()) == 4
+    written = notes.write(str(Path(servers[0].folder, "r1")), {"step": 2, "text": "at a step"})
+    for server in servers:
+        server.look()
+    for folder in (lake.folder, servers[1].folder):
+        said = rs.open(folder).sql("SELECT time_ns FROM notes WHERE text = 'at a step'")
+        assert said["time_ns"].tolist() == [written["time_ns"]]
 
 
 def test_a_lake_made_before_people_were_shipped_is_upgraded(lake: Place, life: Life) -> None:

@@ -15,6 +15,7 @@ from rollscope.lake.place import Place
 from rollscope.store.listing.entries import folders
 
 from . import mirror
+from .notes import Notes
 
 LOOK_SECONDS = 5.0
 AT_ONCE = 50  # runs whose books are read by one connection
@@ -26,6 +27,7 @@ class Mirroring:
     def __init__(self, place: Place) -> None:
         self.place, self.folder = place, mirror.prepare(place)
         self._saying = said.Saying(place, self.folder)
+        self._notes = Notes(place, self.folder)
         self._objects = Objects(place)
         self._looked = -math.inf
         self._seen = dict.fromkeys(folders(self.folder), 0)  # run -> number of the last ship that was fetched
@@ -43,6 +45,7 @@ class Mirroring:
         wanted = list(changed)[:most]
         for start in range(0, len(wanted), AT_ONCE):
             self._fetch(ledger.read_some(self.place, wanted[start : start + AT_ONCE]))
+        self._notes.ship(last)
         self._saying.ship(last)
         said.fetch(self.place, self.folder)
         self._looked = began if most is None or len(changed) <= most else self._looked
@@ -54,8 +57,10 @@ class Mirroring:
 
     def _fetch(self, states: dict[str, ledger.State]) -> None:
         for run, held in states.items():
-            mirror.refresh(self._objects, os.path.join(self.folder, run), held.files, held.gone)
+            folder = os.path.join(self.folder, run)
+            mirror.refresh(self._objects, folder, held.files, held.gone)
             self._seen[run] = held.ship
+            self._notes.know(run, held.files)
 
     def _last(self) -> dict[str, int]:
         """Run -> the number of its last ship, the last shipped run first."""

@@ -29,31 +29,37 @@ def add_rows(place: Place, run: str, table: str, rows: Sequence[Mapping[str, Any
         folder = os.path.join(aside, run)
         os.mkdir(folder)
         write_rows(folder, table, rows)
-        for _ in range(TRIES):
-            try:
-                return _ship(place, run, folder)
-            except Behind:
-                continue
+        add_logs(place, run, folder, files.listed(folder))
+
+
+def add_logs(place: Place, run: str, folder: str, names: Sequence[str]) -> None:
+    """Ship closed logs of a folder to a run, in one transaction."""
+    for _ in range(TRIES):
+        try:
+            return _ship(place, run, folder, names)
+        except Behind:
+            continue
     raise CannotWrite(f"others ship the run {run!r} all the time: try again in a moment")
 
 
-def _ship(place: Place, run: str, folder: str) -> None:
+def _ship(place: Place, run: str, folder: str, names: Sequence[str]) -> None:
     state = ledger.read(place, run)
     if not state.ship:
         raise NotFound(f"the lake {place.folder!r} has no run {run[:80]!r}. List its runs: rollscope ls --dir LAKE")
-    ledger.commit(place, run, state, state.project, state.origin, _loaded(place, run, folder, state))
+    ledger.commit(place, run, state, state.project, state.origin, _loaded(place, run, folder, names, state))
 
 
-def _loaded(place: Place, run: str, folder: str, state: State) -> Ship:
-    """The log of the folder as a ship, its objects stored."""
+def _loaded(place: Place, run: str, folder: str, names: Sequence[str], state: State) -> Ship:
+    """Logs of a folder as a ship, their objects stored."""
     ship, objects = Ship(), Objects(place)
-    for number, name in enumerate(files.listed(folder), (state.ship + 1) * PARTS_OF_A_SHIP + 1):
+    for number, name in enumerate(names, (state.ship + 1) * PARTS_OF_A_SHIP + 1):
         part = parts.of_log(folder, name, 0)
-        assert part is not None  # a log that was just written has rows
+        if part is None:  # nothing was written
+            continue
         ship.parts[number] = part.ranges
         for table, rows in part.tables.items():
             ship.rows.setdefault(table, []).append(parts.numbered(rows, table, state.project, run, number))
-    for object, stretch in spool.missing(folder, files.listed(folder), {}, spool.prefix_of(state.project, run)):
+    for object, stretch in spool.missing(folder, names, {}, spool.prefix_of(state.project, run)):
         objects.put(object.key, stretch)
         ship.objects.append(spool.added(object))
     return ship
