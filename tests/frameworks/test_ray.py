@@ -81,6 +81,6 @@ def test_rollout_workers_are_actors_and_the_training_is_one_run(tmp_path: Path) 
     assert (record["state"], record["step"]) == ("finished", 3)
     run = rs.open(tmp_path / "runs").run()
     lanes = set(run.sql("select distinct lane from spans where lane like 'inference/%'")["lane"])
-    assert lanes == {"inference/0", "inference/1"}
+    assert {"inference/0", "inference/1"} <= lanes
     played = run.sql("select step, count(*) as n from samples where trained group by step order by step")
     assert played["step"].tolist() == [0, 1, 2, 3] and (played["n"] > 0).all()
