@@ -287,6 +287,14 @@ export interface HTTPValidationError {
 export interface Health {
   version: string;
   web: string;
+  lake_behind_seconds: number | null;
+}
+
+/** What a lake holds of a run: for each file kind, start, bytes, SHA-256 and time of objects. */
+export interface Held {
+  run: string;
+  ship: number;
+  files: Record<string, any[][]>;
 }
 
 /** A person's statement about a rule in a run. */
@@ -638,6 +646,16 @@ export interface Selection {
   format: "jsonl" | "parquet" | "csv" | "md";
 }
 
+/** An object of a ship; `gone` for a file that the run has no more. */
+export interface Sent {
+  name: string;
+  kind: "whole" | "range" | "gone";
+  start?: number;
+  bytes?: number;
+  sha256?: string;
+  time_ns?: number;
+}
+
 /** Who is signed in; `projects` has `*` for who sees them all. */
 export interface SessionShape {
   signed_in: boolean;
@@ -677,6 +695,19 @@ export interface SetShape {
 
 export interface Sets {
   sets: Record<string, SetMember[]>;
+}
+
+/** Objects to ship, and the number of the last ship that the sender knows of. */
+export interface Ship {
+  project: string;
+  after: number;
+  objects: Sent[];
+}
+
+export interface Shipped {
+  run: string;
+  ship: number;
+  rows: number;
 }
 
 /** Metrics, runs and steps, as the page shows them. */
@@ -735,6 +766,11 @@ export interface StopShape {
   why: string;
   by: string;
   time_ns: number;
+}
+
+export interface Stored {
+  bytes: number;
+  sha256: string;
 }
 
 export interface TableColumn {
