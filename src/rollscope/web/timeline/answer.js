@@ -135,8 +135,9 @@ function levers(a) {
       </p>
       ${a.levers.map(
         (/** @type {any} */ l) => html`
-          <p class="lever">
-            <span>${l.change[0].toUpperCase() + l.change.slice(1)}</span>
+          <p>
+            <span>${l.change[0].toUpperCase() + l.change.slice(1)}:</span>
+            ${" "}
             <span class=${l.saves_s > 0.001 * a.wall_s ? "" : "ink3"}>${l.says}</span>
           </p>
         `,
