@@ -18,6 +18,7 @@ from .place import Place, Spot
 
 ROWS = 1000  # rows that are passed on together
 BYTES = 4 << 20  # of the file: a small number of rows may hold long texts
+COMPLETE = -1  # stands for the number of rows, once all are read
 REWRITTEN = "the file was rewritten since the last import; it is read from the start"
 
 Row = Mapping[str, Any]
@@ -87,6 +88,9 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
     run, stat = place.run(path), path.stat()
     yield run
     same, cursor = [stat.st_size, stat.st_mtime_ns], since.get(run.id)
+    if cursor == [*same, COMPLETE]:
+        yield Mark(cursor, stat.st_size, stat.st_size)
+        return
     done = cursor[2] if isinstance(cursor, list) and cursor[:2] == same and len(cursor) == 3 else 0
     if run.id in since and not done:
         yield Restart(REWRITTEN)
@@ -94,7 +98,7 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
     for begin, rows in columnar.batches(path, done):
         if isinstance(rows, Skipped):
             yield rows
-            done = begin
+            done = max(done, begin)
             continue
         for number, row in enumerate(rows, begin):
             if (wrong := batch.add(row, number)) is not None:
@@ -102,7 +106,7 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
         done = begin + len(rows)
         yield from batch.flush()
         yield Mark([*same, done], stat.st_size * done // max(total, done, 1), stat.st_size)
-    yield Mark([*same, max(done, 1)], stat.st_size, stat.st_size)
+    yield Mark([*same, COMPLETE], stat.st_size, stat.st_size)
 
 
 def once(path: Path, since: Since, place: Place, rows: Iterable[Row | Skipped], take: Take) -> Iterator[Item]:
