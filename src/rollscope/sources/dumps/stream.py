@@ -17,7 +17,7 @@ from rollscope.sources.jsonl import described, lines
 from .place import Place, Spot
 
 ROWS = 1000  # rows that are passed on together
-BYTES = 4 << 20  # of the file: a small number of rows may hold long texts
+BYTES = 4 << 20  # of their text: a small number of rows may hold long texts
 COMPLETE = -1  # stands for the number of rows, once all are read
 REWRITTEN = "the file was rewritten since the last import; it is read from the start"
 
@@ -101,12 +101,18 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
             done = max(done, begin)
             continue
         for number, row in enumerate(rows, begin):
-            if (wrong := batch.add(row, number)) is not None:
+            if (wrong := batch.add(row, number, _characters(row))) is not None:
                 yield wrong
+            if batch.is_full:  # a few rows of a small file may hold long texts
+                yield from batch.flush()
         done = begin + len(rows)
         yield from batch.flush()
         yield Mark([*same, done], stat.st_size * done // max(total, done, 1), stat.st_size)
     yield Mark([*same, COMPLETE], stat.st_size, stat.st_size)
+
+
+def _characters(row: Row) -> int:
+    return sum(len(value) for value in row.values() if isinstance(value, str | list))
 
 
 def once(path: Path, since: Since, place: Place, rows: Iterable[Row | Skipped], take: Take) -> Iterator[Item]:
