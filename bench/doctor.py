@@ -51,7 +51,8 @@ doctor has no name for it.
 
 ORIGINS = ("rldoctor", "rlprobe", "ours", "trl")
 SEEN = (
-    "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401, 501 to 503, 511, 512, 601, 701 and 711 were seen."
+    "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401, 501 to 503, 511, 512, 601, 621 to 623, 701 and "
+    "711 were seen."
 )
 
 
