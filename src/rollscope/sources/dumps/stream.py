@@ -94,7 +94,8 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
     done = cursor[2] if isinstance(cursor, list) and cursor[:2] == same and len(cursor) == 3 else 0
     if run.id in since and not done:
         yield Restart(REWRITTEN)
-    batch, total = _Batch(take, place, path), columnar.count(path)
+    batch, ends = _Batch(take, place, path), columnar.ends(path)
+    parts = set(ends[:-1])  # a row group is a complete part
     for begin, rows in columnar.batches(path, done):
         if isinstance(rows, Skipped):
             yield rows
@@ -106,8 +107,10 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
             if batch.is_full:  # a few rows of a small file may hold long texts
                 yield from batch.flush()
         done = begin + len(rows)
-        yield from batch.flush()
-        yield Mark([*same, done], stat.st_size * done // max(total, done, 1), stat.st_size)
+        if done in parts:
+            yield from batch.flush()
+            yield Mark([*same, done], stat.st_size * done // ends[-1], stat.st_size)
+    yield from batch.flush()
     yield Mark([*same, COMPLETE], stat.st_size, stat.st_size)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,14 @@ def columns(path: Path) -> set[str]:
         return set()
 
 
-def count(path: Path) -> int:
-    """The number of rows of a Parquet file; 0 if it is not known before reading."""
+def ends(path: Path) -> list[int]:
+    """The number of rows up to the end of each row group of a Parquet file; else nothing."""
     try:
-        return int(opened(path).metadata.num_rows) if path.suffix == ".parquet" else 0
+        about = opened(path).metadata if path.suffix == ".parquet" else None
     except SourceError:
-        return 0
+        return []
+    sizes = [] if about is None else [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+    return list(accumulate(sizes))
 
 
 def rows(path: Path) -> Rows:
