@@ -34,7 +34,7 @@ def test_a_person_signs_in_looks_shares_and_signs_out(browser: Any, site: tuple[
     page.goto(f"{url}r/{OURS}/metrics?x=time")
     assert page.url == f"{url}sign-in?to=r%2F{OURS}%2Fmetrics%3Fx%3Dtime"
     page.fill("#token", "rsk_wrong")
-    page.click("text=Sign in >> nth=-1")
+    page.click("button[type=submit]")
     until(page, "document.getElementById('says').textContent.includes('unknown')")
     page.fill("#token", text)
     page.keyboard.press("Enter")

@@ -30,6 +30,7 @@ from ._terminal import print_json, say
 if TYPE_CHECKING:
     from rollscope.lake.cache.mirroring import Mirroring
     from rollscope.lake.serving.intake import Intake
+    from rollscope.server.sign_in.provider import Provider
 
 PORT = 7700
 BACKLOG = 2048  # connections that may wait, as uvicorn has it
@@ -49,6 +50,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--sign-in",
         action="store_true",
         help="ask everyone for a token of `rollscope token create`; so it is on any --host once there is a token",
+    )
+    parser.add_argument(
+        "--openid",
+        metavar="FILE",
+        help="let people sign in at a provider of OpenID Connect; the file (TOML) says where, and who may do what",
     )
     parser.add_argument("--certificate", metavar="FILE", help="speak TLS with this certificate (PEM)")
     parser.add_argument("--key", metavar="FILE", help="the key of the certificate (PEM)")
@@ -89,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     lake = args.lake or (args.folder or args.dir if place.is_lake(args.folder or args.dir) else "")
     own = "runs" if lake and not args.lake else args.folder or args.dir  # where what programs send is recorded
     _check_certificate(args.certificate, args.key)
+    provider = _provider(args.openid) if args.openid else None
     tokens = _book(args, lake or own)
     if tokens is None:
         _check_open_to_network(args.host, args.port, args.insecure)
@@ -98,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
     folder, behind = (own, None) if mirroring is None else (mirroring.folder, mirroring.behind)
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
     intake = _intake(lake) if lake and (tokens or _is_loopback(args.host)) else None
-    app = create(folder, hosts, args.root_path, args.dev, args.behind_proxy, targets, receiver, tokens, intake, behind)
+    rules = hosts, args.root_path, args.dev, args.behind_proxy
+    app = create(folder, *rules, targets, receiver, tokens, intake, behind, provider)
     server = Server(app, args.certificate, args.key)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
@@ -131,13 +139,22 @@ def _intake(lake: str) -> Intake:
     return Intake(where, Quotas(where, team.read(where).quotas))
 
 
+def _provider(path: str) -> Provider:
+    """Where people sign in, and who may do what, as a file says."""
+    from rollscope.access import people
+    from rollscope.server.sign_in.provider import Provider
+
+    return Provider(people.read(path))
+
+
 def _book(args: argparse.Namespace, folder: str) -> Book | None:
-    """The tokens, if everyone is to sign in: by --sign-in, or open to the network with tokens."""
-    is_open = not _is_loopback(args.host)
-    if not args.sign_in and (args.insecure or not is_open or not exists(folder)):
+    """The tokens, if everyone is to sign in: as asked, or open to the network with tokens."""
+    is_open, asked = not _is_loopback(args.host), args.sign_in or args.openid
+    if not asked and (args.insecure or not is_open or not exists(folder)):
         return None
-    known = book(folder) if exists(folder) else None
-    if known is None or not any(token.state(time.time_ns()) == "good" for token in known.tokens()):
+    known = book(folder) if args.openid or exists(folder) else None
+    holds = known is not None and any(token.state(time.time_ns()) == "good" for token in known.tokens())
+    if known is None or not (holds or args.openid):
         raise BadInput(
             "nobody could sign in: there is no token that holds. Make one:"
             f" rollscope token create NAME --project P --may admin --dir {folder}"

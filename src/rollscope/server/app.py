@@ -37,6 +37,7 @@ from rollscope.server.routes.project import (
     glossary,
     live,
     log,
+    openid,
     operation,
     runs,
     session,
@@ -49,6 +50,7 @@ from rollscope.server.routes.tables import export, sql
 from rollscope.server.sign_in.desks import Desks
 from rollscope.server.sign_in.gate import Gate
 from rollscope.server.sign_in.needs import may_record_everywhere, permitted, token_of
+from rollscope.server.sign_in.provider import Provider
 from rollscope.store.project.log import ProjectLog
 from rollscope.views.dictionary import meaning
 
@@ -87,9 +89,11 @@ def create(
     book: Book | None = None,
     intake: Intake | None = None,
     behind: Callable[[], float] | None = None,
+    provider: Provider | None = None,
 ) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev, notify, receiver, book, intake, behind), hosts, root_path, behind_proxy)
+    app = application(path, dev, notify, receiver, book, intake, behind, provider)
+    return Guard(app, hosts, root_path, behind_proxy)
 
 
 def application(
@@ -100,13 +104,15 @@ def application(
     book: Book | None = None,
     intake: Intake | None = None,
     behind: Callable[[], float] | None = None,
+    provider: Provider | None = None,
 ) -> FastAPI:
     """The application without its guard. `dev` reads the web's files again for every page.
 
     Targets in `notify` are told about the findings of runs that go on. A `receiver` stores what
     OpenTelemetry sends. With a `book` of tokens, who asks must have signed in, and sees the runs of
-    their projects alone. An `intake` ships to a lake what trainers send, and
-    `behind` says how many seconds ago all of the lake was looked at.
+    their projects alone; people may sign in at a `provider` of OpenID Connect, too. An `intake`
+    ships to a lake what trainers send, and `behind` says how many seconds ago all of the lake was
+    looked at.
     """
     app = FastAPI(
         title="Rollscope",
@@ -123,7 +129,7 @@ def application(
     app.state.project = ProjectLog(path)
     app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest, app.state.project)
     app.state.door, app.state.desks = None if book is None else Door(book), Desks(app)
-    app.state.page_loads = PageLoads()
+    app.state.provider, app.state.page_loads = provider, PageLoads()
     app.state.doctor = Doctor(path, app.state.desks.tell_findings, app.state.page_loads.is_page)
     app.state.notices = Notices(app.state.doctor, lambda: _running(app), notify)
     app.state.counts, app.state.values = (
@@ -139,6 +145,7 @@ def application(
     itself = cast(FastAPI, weakref.proxy(app))  # FastAPI keeps handlers for ever; they must not keep the application
     app.include_router(_api(itself))
     app.include_router(operation.router, responses=PROBLEMS)
+    app.include_router(openid.router)
     if receiver is not None:
         app.include_router(otlp.router, responses=PROBLEMS, dependencies=[Depends(may_record_everywhere)])
     _pages(itself, dev)
@@ -209,8 +216,9 @@ def _pages(app: FastAPI, dev: bool) -> None:
         return Response(text, media_type="text/html", headers={"content-security-policy": reference.STYLE_POLICY})
 
     @app.get("/sign-in", include_in_schema=False)
-    def sign_in() -> Response:
-        return assets().sign_in()
+    def sign_in(refused: str = "") -> Response:
+        provider: Provider | None = app.state.provider
+        return assets().sign_in("" if provider is None else provider.name, openid.WHY.get(refused, ""))
 
     @app.get("/frame", include_in_schema=False)
     def frame() -> Response:

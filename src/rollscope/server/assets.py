@@ -125,9 +125,14 @@ class Assets:
         headers = {"cache-control": "no-cache", "content-security-policy": frame_policy(script)}
         return Response(self.frame_template.replace("{script}", script), media_type="text/html", headers=headers)
 
-    def sign_in(self) -> Response:
-        """The sign-in page: without any data of a run."""
-        text = self.sign_in_template.replace("{web}", f"./web/{self.digest}/")
+    def sign_in(self, provider: str = "", says: str = "") -> Response:
+        """The sign-in page: without any data of a run. `says`: why the last try was refused."""
+        text = (
+            self.sign_in_template.replace("{web}", f"./web/{self.digest}/")
+            .replace("{hidden}", "" if provider else " hidden")
+            .replace("{provider}", html.escape(provider))
+            .replace("{says}", html.escape(says[:1].upper() + says[1:]))
+        )
         headers = {"cache-control": "no-store", "content-security-policy": SIGN_IN_POLICY}
         return Response(text, media_type="text/html", headers=headers)
 

@@ -1,5 +1,6 @@
 /** The sign-in page: a token from the field, or of a shared link from behind the `#`, becomes a
- * cookie. The token is never part of a request's address. */
+ * cookie. The token is never part of a request's address. A provider, where the server has one, is a
+ * link. */
 
 const HERE = new URL("./", location.href);
 const form = /** @type {HTMLFormElement} */ (document.querySelector("form"));
@@ -46,6 +47,8 @@ async function enter(token, to) {
 }
 
 const asked = new URLSearchParams(location.search).get("to") ?? "";
+const provider = /** @type {HTMLAnchorElement} */ (document.getElementById("provider"));
+if (asked) provider.href = `${new URL("sign-in/openid", HERE)}?to=${encodeURIComponent(asked)}`;
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   enter(field.value, asked);

@@ -42,7 +42,8 @@ class Desks:
 
     def nobody(self) -> Desk:
         """A desk without any run, for routes that are open to all."""
-        return Desk(State({"assets": self._app.state.assets, "door": self._app.state.door}))
+        kept = ("assets", "door", "provider")
+        return Desk(State({name: getattr(self._app.state, name) for name in kept}))
 
     def of(self, allowed: Allowed | None) -> Desk:
         """The desk of someone who may see these runs; None: all."""

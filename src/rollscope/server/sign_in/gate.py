@@ -24,7 +24,10 @@ from rollscope.store.notes import acting
 
 from .desks import Desks
 
-OPEN = {("GET", "/api/health"), ("GET", "/sign-in"), ("POST", "/api/session"), ("POST", "/api/session/end")}
+OPEN = {
+    *(("GET", "/api/health"), ("GET", "/sign-in"), ("POST", "/api/session"), ("POST", "/api/session/end")),
+    *(("GET", "/sign-in/openid"), ("GET", "/sign-in/openid/back")),
+}
 STILL_SECONDS = 2.0  # between two looks whether the token of an open stream still holds
 NOBODY = "this server wants to know who asks: send `Authorization: Bearer TOKEN`, or sign in on its page."
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from rollscope.access.book import EVERY, Token
 from rollscope.access.door import Door
+from rollscope.access.sessions import Session
 from rollscope.errors import NotFound, NotSignedIn, TooOften
 from rollscope.server.reply import as_json, json_reply
 from rollscope.server.shapes import SessionShape
@@ -48,16 +49,14 @@ def create(request: Request, key: Key) -> Response:
         door.tell(None, "refused", f"sign-in from {client}")
         raise
     reply = json_reply(_shape(token))
-    reply.set_cookie(
-        door.cookie,
-        cookie,
-        max_age=max(0, int(session.ends_ns / 1e9 - time.time())),
-        path="/",
-        secure=_is_secure(request),
-        httponly=True,
-        samesite="lax",
-    )
+    give(reply, door, session, cookie, _is_secure(request))
     return reply
+
+
+def give(reply: Response, door: Door, session: Session, cookie: str, secure: bool) -> None:
+    """Let an answer set the cookie of a session."""
+    seconds = max(0, int(session.ends_ns / 1e9 - time.time()))
+    reply.set_cookie(door.cookie, cookie, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax")
 
 
 @router.post("/session/end", response_model=SessionShape)
