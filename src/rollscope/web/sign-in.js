@@ -1,6 +1,5 @@
 /** The sign-in page: a token from the field, or of a shared link from behind the `#`, becomes a
- * cookie. The token is never part of a request's address. A provider, where the server has one, is a
- * link. */
+ * cookie. The token is never part of a request's address. A provider of the server's is a link. */
 
 const HERE = new URL("./", location.href);
 const form = /** @type {HTMLFormElement} */ (document.querySelector("form"));
