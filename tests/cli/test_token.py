@@ -58,7 +58,7 @@ def test_a_link_opens_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def _args(**given: object) -> argparse.Namespace:
     usual = {"host": "127.0.0.1", "port": 7700, "sign_in": False, "insecure": False, "certificate": None}
-    return argparse.Namespace(**{**usual, "behind_proxy": False, **given})
+    return argparse.Namespace(**{**usual, "behind_proxy": False, "openid": None, **given})
 
 
 def test_serve_asks_when_it_is_told_or_open_with_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +76,7 @@ def test_serve_asks_when_it_is_told_or_open_with_tokens(tmp_path: Path, capsys: 
     tokens.revoke(SqliteBook(here), "a", "root")
     with pytest.raises(BadInput, match="no token that holds"):
         serve._book(_args(host="0.0.0.0"), here)
+    assert serve._book(_args(openid="people.toml"), here) is not None, "a provider needs no token"
 
 
 def test_half_a_certificate_is_refused(tmp_path: Path) -> None:
