@@ -25,11 +25,13 @@ PARTS = {
     "doctor_verdicts",
     "large_run",
     "large_rollouts",
+    "our_threads",
+    "doctor_trl",
     "__main__",
     "__init__",
 }  # what benchmarks are made of
-# These need a GPU, or the environment of `make team`: run them by name.
-ELSEWHERE = {"kernels", "record_cuda", "team", "lake_live", "lake_scale"}
+# These need a GPU, or an environment of their own. Each says at its top how it is run.
+ELSEWHERE = {"kernels", "record_cuda", "team", "lake_live", "lake_scale", "trl_cost", "verl_cost"}
 
 
 def programs() -> dict[str, Path]:

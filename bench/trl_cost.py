@@ -15,7 +15,6 @@ import itertools
 import os
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,9 @@ from typing import Any
 from transformers import TrainerCallback
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "frameworks"), str(Path(__file__).parent)]
+
+import our_threads  # noqa: E402
+
 MODELS = {  # description, warm-up steps, steps of one reading
     "grpo_cost": ("0.03 M parameters, 8 samples", 10, 20),
     "grpo_half": ("11 M parameters, 8 samples of 20 tokens", 4, 2),
@@ -50,16 +52,6 @@ def counted(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def threads_cpu() -> float:
-    """CPU seconds of the recorder's threads so far."""
-    spent = 0
-    for thread in threading.enumerate():
-        if thread.name.startswith("rollscope"):
-            with open(f"/proc/self/task/{thread.native_id}/schedstat", encoding="ascii") as file:
-                spent += int(file.read().split()[0])
-    return spent / 1e9
-
-
 class Clock(TrainerCallback):  # type: ignore[misc]
     """Reads the CPU times of hooks, threads and the process after every step."""
 
@@ -67,7 +59,7 @@ class Clock(TrainerCallback):  # type: ignore[misc]
         self.read: list[tuple[float, float, float]] = []
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.read.append((SPENT["hooks"], threads_cpu(), time.process_time()))
+        self.read.append((SPENT["hooks"], our_threads.cpu_seconds(), time.process_time()))
 
     def parts(self, warm: int, each: int) -> list[tuple[float, float, float]]:
         """Seconds per step of hooks, threads, process, for every `each` steps after `warm`."""

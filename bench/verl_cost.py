@@ -18,6 +18,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parents[0] / "tests" / "frameworks"), str(HERE)]
+
+import our_threads  # noqa: E402
+
 STEP = 0.5  # seconds of CPU that a step is compared with
 SIZES = {"8 samples of up to 96 tokens": (4, 96), "64 samples of up to 96 tokens": (32, 96)}  # prompts, width
 STEPS, WARM = 60, 10
@@ -39,16 +42,6 @@ def counted(function: Any) -> Any:
                 SPENT[0] += time.thread_time() - began
 
     return guarded
-
-
-def threads_cpu() -> float:
-    """CPU seconds of our threads so far."""
-    spent = 0
-    for thread in threading.enumerate():
-        if thread.name.startswith("rollscope"):
-            with open(f"/proc/self/task/{thread.native_id}/schedstat", encoding="ascii") as file:
-                spent += int(file.read().split()[0])
-    return spent / 1e9
 
 
 def measure(what: str, prompts: int, width: int) -> list[dict[str, str]]:
@@ -74,7 +67,7 @@ def measure(what: str, prompts: int, width: int) -> list[dict[str, str]]:
 
     def update(batch: Any) -> Any:
         time.sleep(0.05)  # as long as our threads need, so that they are not behind
-        read.append((SPENT[0], threads_cpu()))
+        read.append((SPENT[0], our_threads.cpu_seconds()))
         return theirs(batch)
 
     trainer._update_actor = update

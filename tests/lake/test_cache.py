@@ -88,7 +88,7 @@ def test_what_was_not_read_for_longest_leaves_first(
         bound.Bound(str(sealed.root))
 
 
-def test_a_folder_that_says_it_is_a_cache_is_none(lake: Place, sealed: Life, tmp_path: Path) -> None:
+def test_a_folder_cannot_call_itself_a_cache(lake: Place, sealed: Life, tmp_path: Path) -> None:
     """Its files would be fetched with the keys of whoever opens it."""
     run = rs.open(lake.folder).run("r1")
     strange = tmp_path / "strange"

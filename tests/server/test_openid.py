@@ -97,7 +97,7 @@ LIES: dict[str, dict[str, Any]] = {
     "signed with the public key as a secret": {"sign": "HS256"},
     "signed by someone else": {"sign": "other"},
     "without a name": {"claims": {"email": None}},
-    "a name that is none": {"claims": {"email": {"a": 1}}},
+    "a name that is not a text": {"claims": {"email": {"a": 1}}},
     "an address that is not verified": {"claims": {"email_verified": False}},
     "another person's groups": {"claims": {"groups": None}, "userinfo": {"sub": "8", "groups": ["ml"]}},
 }

@@ -5,15 +5,14 @@ It holds what the return must match, so that no one else's return is taken for t
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import hmac
-import json
 import secrets
 import time
 from dataclasses import astuple, dataclass
 
 from rollscope.errors import NotSignedIn
+
+from . import signed
 
 SECONDS = 600
 LONGEST = 4000  # characters of a cookie that are looked at
@@ -37,24 +36,15 @@ def begin(to: str) -> Begun:
 
 def written(key: bytes, begun: Begun) -> str:
     """The value of the cookie."""
-    body = _coded(json.dumps(astuple(begun)).encode())
-    return f"{body}.{_signature(key, body)}"
+    return signed.write(key, "openid", astuple(begun))
 
 
 def read(key: bytes, cookie: str, state: str) -> Begun:
     """What a browser began. Raises NotSignedIn unless this return, with this state, is its own."""
-    body, _, signature = cookie[:LONGEST].partition(".")
-    if not hmac.compare_digest(_signature(key, body).encode(), signature.encode()):
+    fields = signed.read(key, "openid", cookie[:LONGEST])
+    if fields is None:
         raise NotSignedIn(AGAIN)
-    begun = Begun(*json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))))
+    begun = Begun(*fields)
     if time.time_ns() >= begun.ends_ns or not hmac.compare_digest(begun.state.encode(), state.encode()):
         raise NotSignedIn(AGAIN)
     return begun
-
-
-def _signature(key: bytes, body: str) -> str:
-    return _coded(hmac.new(key, b"rollscope openid " + body.encode(), hashlib.sha256).digest())
-
-
-def _coded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -5,17 +5,13 @@ A session is good as long as its token is, at most 30 days, and until its browse
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import json
 import secrets
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from rollscope.errors import NotSignedIn
 
+from . import signed
 from .book import Book, Token
 from .tokens import DAY_NS, good
 
@@ -35,16 +31,14 @@ def begin(book: Book, token: Token) -> tuple[Session, str]:
     """A new session and the value of its cookie."""
     ends = min(token.ends_ns, time.time_ns() + LONGEST_NS)
     session = Session(secrets.token_hex(12), token.id, ends)
-    body = _coded(json.dumps([session.id, session.token, session.ends_ns]).encode())
-    return session, f"{body}.{_signature(book.key(), body)}"
+    return session, signed.write(book.key(), "session", [session.id, session.token, session.ends_ns])
 
 
 def read(key: bytes, cookie: str) -> Session:
     """The session of a cookie. Raises NotSignedIn for one that was changed, or is over."""
-    body, _, signature = cookie[:LONGEST].partition(".")
-    if not hmac.compare_digest(_signature(key, body).encode(), signature.encode()):
+    fields = signed.read(key, "session", cookie[:LONGEST])
+    if fields is None:
         raise NotSignedIn(f"the cookie of this browser is not one that this server gave. {AGAIN}")
-    fields: list[Any] = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     session = Session(str(fields[0]), str(fields[1]), int(fields[2]))
     if time.time_ns() >= session.ends_ns:
         raise NotSignedIn(f"this browser signed in too long ago. {AGAIN}")
@@ -57,11 +51,3 @@ def token_of(book: Book, session: Session) -> Token:
     if found is None or book.is_ended(session.id):
         raise NotSignedIn(f"this browser signed out. {AGAIN}")
     return good(book, found[0])
-
-
-def _signature(key: bytes, body: str) -> str:
-    return _coded(hmac.new(key, b"rollscope session " + body.encode(), hashlib.sha256).digest())
-
-
-def _coded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")

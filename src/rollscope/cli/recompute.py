@@ -11,17 +11,16 @@ call computes steps that are new, and all steps again once a definition has chan
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
 import rollscope
-from rollscope.errors import BadInput
 from rollscope.recompute.definitions import ours
 from rollscope.recompute.work import recompute
 from rollscope.scan.work import Places, Scan
 from rollscope.store.store import Store
 
 from ._chosen import chosen
+from ._places import place_arguments, places_of
 from ._terminal import in_line, print_json
 
 
@@ -31,17 +30,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--runs", metavar="RUN", nargs="+", required=True, help="run ids, names, or patterns such as 'sweep-*'"
     )
     parser.add_argument("--again", action="store_true", help="compute steps that were computed before too")
-    parser.add_argument(
-        "--workers", metavar="N", type=int, default=0, help="processes at a time (default: half of the cores)"
-    )
-    parser.add_argument("--ray", metavar="ADDRESS", default="", help="run on Ray at this address; 'here' starts one")
+    place_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.workers < 0:
-        raise BadInput(f"--workers must be 1 or more, not {args.workers}")
+    places = places_of(args)
     store = rollscope.open(args.dir)
-    places = Places(args.workers or max(1, (os.cpu_count() or 2) // 2), args.ray)
     done = [_recomputed(store, store.run(id), places, args) for id in chosen(store, args.runs)]
     if args.json:
         print_json([_json(one, args.metrics) for one in done])

@@ -13,12 +13,12 @@ import os
 from typing import Any
 
 import rollscope
-from rollscope.errors import BadInput
 from rollscope.scan.scanner import Scanner, scanners, source_of
 from rollscope.scan.work import Places, Scan, scan
 from rollscope.store.store import Store
 
 from ._chosen import chosen
+from ._places import place_arguments, places_of
 from ._terminal import in_line, print_json
 
 
@@ -26,18 +26,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a Python file with scanners; see docs/scanners.md")
     parser.add_argument("targets", metavar="RUN", nargs="+", help="run ids, names, or patterns such as 'sweep-*'")
     parser.add_argument("--again", action="store_true", help="scan samples that were scanned before too")
-    parser.add_argument(
-        "--workers", metavar="N", type=int, default=0, help="processes at a time (default: half of the cores)"
-    )
-    parser.add_argument("--ray", metavar="ADDRESS", default="", help="run on Ray at this address; 'here' starts one")
+    place_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.workers < 0:
-        raise BadInput(f"--workers must be 1 or more, not {args.workers}")
+    places = places_of(args)
     source, file = source_of(args.file), os.path.abspath(args.file)
     loaded = scanners(source, file)
-    places = Places(args.workers or max(1, (os.cpu_count() or 2) // 2), args.ray)
     store = rollscope.open(args.dir)
     scans = [_scanned(store, store.run(id), source, file, loaded, places, args) for id in chosen(store, args.targets)]
     if args.json:

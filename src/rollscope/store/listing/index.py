@@ -32,8 +32,8 @@ MOST_BYTES = 512 << 20
 FEWEST = 50  # rows: a shorter list is quick without an index
 SETTLED_NS = 2 * 10**9  # a change within one tick of the folder's clock would not show
 BATCH = 500
-SLACK = 1000  # lines of replaced rows before the file is written anew
-Logs = dict[str, dict[str, Any] | None]  # name of a log -> the facts of its writer; None if the writer closed the log
+SLACK = 1000  # lines of replaced rows; with more, the file is written again
+Logs = dict[str, dict[str, Any] | None]  # name of a log -> facts of its writer, or None once it was closed
 
 
 @dataclass(frozen=True, slots=True)
