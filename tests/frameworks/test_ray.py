@@ -66,6 +66,7 @@ TRAINING = [
     *("run.steps=4", "run.threads=1", "warmup.steps=5", "evaluation.every=0", "environment.train_tasks=8"),
     *("rollout.groups_per_step=4", "rollout.repeats=4", "rollout.max_completion_tokens=6", "rollout.workers=2"),
     *("rollout.ray=here", "rollout.discard_group_zero_advantage=false"),
+    "rollout.max_async=0",  # a step waits for both workers, however late one of them starts
 ]
 
 

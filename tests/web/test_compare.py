@@ -91,9 +91,15 @@ SAY = """(value) => fetch("/api/project", {method: "POST", headers: {"content-ty
 def test_a_chart_of_several_runs_says_the_difference_to_the_baseline(math_site: str, tab: Any) -> None:
     tab.goto(math_site)
     assert tab.evaluate(SAY, "base-0")
+    late: list[Any] = []
+    tab.route("**/api/project", lambda route: late.append(route))
     tab.goto(math_site + "r/hi-0/metrics?runs=base-0&q=entropy")
     card = '[data-metric="policy/entropy"]'
     tab.hover(f"{card} .u-over")
+    until(tab, f"document.querySelectorAll('{card} .tip div').length === 2")
+    while not late:  # the baseline comes when the pointer rests already
+        tab.wait_for_timeout(10)
+    tab.unroute("**/api/project")  # the request that waits goes on
     until(tab, f"document.querySelectorAll('{card} .tip em:not(:empty)').length === 1")
     rows = {row.query_selector("span").inner_text(): row for row in tab.query_selector_all(f"{card} .tip div")}
     assert rows["hi-0"].query_selector("em").inner_text()[0] in "+\u2212"

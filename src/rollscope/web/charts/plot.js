@@ -5,7 +5,7 @@ import { computed, effect, untracked } from "@preact/signals";
 import { placeOn } from "../base/text/format.js";
 import { density, theme } from "../prefs.js";
 import { cursor, firstDrawing, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
-import { arrived, drop, nearer, want } from "../wire/series.js";
+import { arrived, baseline, drop, nearer, want } from "../wire/series.js";
 import { Chart } from "./chart.js";
 import { factsOf, intervalsOf, lastOf, modelOf, readingAt, rowsAt } from "./model.js";
 import { never, soon, watch } from "./schedule.js";
@@ -120,6 +120,7 @@ export class Plot {
         caret.value;
         cursor.value;
         arrived.value;
+        baseline.value;
         untracked(() => {
           if (this.seen) this.point();
         });
