@@ -25,6 +25,7 @@ FLAGS = [
     "--force-color-profile=srgb",
 ]
 SIZE = {"width": 1440, "height": 900}
+PATIENCE = 60  # seconds that anything may take on a machine with every core busy
 
 
 class Served:
@@ -33,13 +34,21 @@ class Served:
     def __init__(self, folder: Path, *more: str) -> None:
         serve = ["rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json", *more]
         self.process = subprocess.Popen([sys.executable, "-m", *serve], stdout=subprocess.PIPE, text=True)
+        try:
+            self.url = self._address()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _address(self) -> str:
+        """Where it answers, once it does."""
         assert self.process.stdout is not None
-        self.url: str = json.loads(self.process.stdout.readline())["url"]
-        deadline = time.monotonic() + 30
+        url: str = json.loads(self.process.stdout.readline())["url"]
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             try:
-                httpx.get(self.url + "api/health")
-                return
+                httpx.get(url + "api/health", timeout=PATIENCE)
+                return url
             except httpx.TransportError:
                 time.sleep(0.05)
         raise RuntimeError("the server did not start")
@@ -86,8 +95,8 @@ class Watched:
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.requests: list[str] = []
         self.errors: list[str] = []
+        self.context.set_default_timeout(PATIENCE * 1000)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.on("response", lambda r: self.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
@@ -111,9 +120,22 @@ def ink(page: Any, metric: str) -> dict[str, float]:
     return {key: float(value) for key, value in (part.split("=") for part in plot.get_attribute("data-ink").split())}
 
 
-def until(page: Any, expression: str, seconds: float = 30) -> None:
-    """Wait for an expression to be true. The page's policy forbids Playwright's own polling."""
+def until(page: Any, expression: str, seconds: float = PATIENCE) -> None:
+    """Wait for an expression to be true. The page's policy forbids Playwright's own polling.
+
+    What it names may not be there yet, or be replaced at this moment: then it is not true yet.
+    """
     deadline = time.monotonic() + seconds
-    while not page.evaluate(expression):
-        assert time.monotonic() < deadline, f"never came true: {expression}"
+    while (answer := _asked(page, expression)) is not True:
+        assert time.monotonic() < deadline, f"never came true: {expression} ({answer})"
         time.sleep(0.03)
+
+
+def _asked(page: Any, expression: str) -> bool | str:
+    """Whether the page says that it is so, or why it cannot say."""
+    from playwright.sync_api import Error
+
+    try:
+        return bool(page.evaluate(expression))
+    except Error as error:
+        return error.message

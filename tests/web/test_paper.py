@@ -41,7 +41,7 @@ def test_the_whole_page_is_drawn_before_it_is_printed(long_page: str, tab: Any) 
     tab.wait_for_selector(".plot[data-ink]")
     assert tab.evaluate("document.querySelectorAll('.metrics .plot').length") < CARDS
     tab.keyboard.press("Control+p")
-    until(tab, "window.printed !== undefined", 60)
+    until(tab, "window.printed !== undefined")
     assert tab.evaluate("window.printed"), "a chart was blank when the page was printed"
     until(tab, f"document.querySelectorAll('.plot canvas').length < {CARDS / 2}")  # far ones are given back
     assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -52,7 +52,7 @@ def test_a_page_looked_at_as_on_paper_has_ink_for_light_paper(long_page: str, ta
     tab.goto(f"{long_page}r/r/metrics")
     tab.wait_for_selector(".plot[data-ink]")
     tab.emulate_media(media="print", color_scheme="dark")
-    until(tab, ALL, 60)
+    until(tab, ALL)
     assert tab.evaluate(DARK_INK) < 120, "light ink on light paper cannot be read"
     width, card = tab.evaluate(
         "[document.querySelector('.plot canvas').getBoundingClientRect().width,"
