@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rollscope as rs
+from rollscope.views.host_lanes import told
 from rollscope.views.hosts import full_in, hosts
 
 S = 10**9
@@ -80,3 +81,31 @@ def test_memory_that_is_steady_or_only_noisy_is_not_carried_on() -> None:
 def test_a_run_without_machines_has_an_empty_table(world: Any) -> None:
     world.writer().rows("notes", [{"text": "hello"}])
     assert hosts(rs.open(world.root).run())["hosts"] == []
+
+
+def test_a_host_says_which_lanes_its_processes_recorded(world: Any) -> None:
+    reading = {"device": "cpu", "name": "host/cpu_utilisation", "time_ns": S, "value": 0.5}
+    for number, (host, lanes) in enumerate(
+        [("a", ["trainer/0", "trainer/1", "trainer/2"]), ("b", ["inference/0/3", "inference/4"])]
+    ):
+        w = world.writer(number + 1)
+        w.rows("host", [{**reading, "host": host}])
+        w.rows(
+            "spans", [{"id": i, "name": "x", "lane": lane, "start_ns": S, "end_ns": S} for i, lane in enumerate(lanes)]
+        )
+    world.writer(3).rows("host", [{**reading, "host": "idle"}])
+    found = {row["host"]: row["does"] for row in hosts(rs.open(world.root).run())["hosts"]}
+    assert found == {"a": "trainer/0 to 2", "b": "inference/0 and 4", "idle": ""}
+
+
+@pytest.mark.parametrize(
+    ("units", "words"),
+    [
+        (["trainer/0"], "trainer/0"),
+        (["inference/9", "inference/2", "judge", "inference/4"], "inference/2, 4 and 9, judge"),
+        ([f"env/{i}" for i in (1, 3, 5, 7, 30)], "env/1 to 30, 5 of them"),
+        (["", "main"], "main"),
+    ],
+)
+def test_lanes_are_told_in_few_words(units: list[str], words: str) -> None:
+    assert told(units) == words

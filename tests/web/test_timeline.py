@@ -150,3 +150,17 @@ def test_the_first_picture_takes_one_request_for_lanes_and_one_for_spans(timelin
         tab.wait_for_selector('.step-answer[data-step="236"]')
         assert len([one for one in asked if one.startswith("timeline/spans")]) == 1, asked
         assert asked.count("timeline") == 1, asked
+
+
+def test_the_last_steps_stand_above_the_machines_and_lead_to_the_timeline(timeline: str, tab: Any) -> None:
+    tab.goto(f"{timeline}r/async/system?step=236")
+    tab.wait_for_selector('.span-strip canvas[data-ink^="parts=2 steps=7 "]')
+    tab.wait_for_selector(".hosts tr.host small:has-text('inference/0 and 1, trainer/0')")
+    tab.focus(".span-strip")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('.step-answer[data-step="236"]')
+    tab.goto(f"{timeline}r/async/system")
+    tab.wait_for_selector('.span-strip canvas[data-ink^="parts=2 steps=10 "]')
+    box = tab.locator(".span-strip").bounding_box()
+    tab.click(".span-strip", position={"x": 140, "y": box["height"] / 2})
+    tab.wait_for_selector('.step-answer[data-step="230"]')

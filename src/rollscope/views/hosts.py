@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from rollscope.store.run import Run
 
+from .host_lanes import lanes_by_host, told
+
 Floats = NDArray[np.float64]
 BUCKETS = 120
 LATE = 3  # buckets that a late reading may skip
@@ -52,7 +54,7 @@ QUANTITIES = (
 
 def hosts(run: Run) -> dict[str, Any]:
     """Every host with its cells and its devices, the worst first."""
-    table = run.table("host", ("time_ns", "host", "device", "name", "value"), as_arrow=True)
+    table = run.table("host", ("time_ns", "host", "device", "name", "value", "writer"), as_arrow=True)
     times = np.asarray(pc.fill_null(table["time_ns"], 0))
     if not len(times):
         return {"start_ns": 0, "end_ns": 0, "columns": [], "hosts": []}
@@ -67,6 +69,9 @@ def hosts(run: Run) -> dict[str, Any]:
         for host in sorted({str(host) for host in words["host"].tolist()})
     ]
     rows.sort(key=lambda row: (-row["weight"], row["host"]))
+    lanes = lanes_by_host(run, table)
+    for row in rows:
+        row["does"] = told(lanes.get(row["host"], set()))
     columns = [{"title": q.title, "unit": q.unit} for q in present]
     return {"start_ns": lo, "end_ns": hi, "columns": columns, "hosts": rows}
 

@@ -1,10 +1,11 @@
-/** System: a table of hosts, then cards of host, engine and performance metrics. */
+/** System: the last steps, a table of hosts, then cards of host, engine and performance metrics. */
 
 import { CardPage } from "../parts/cards/card-page.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
 import { step, tape, ticks, view } from "../state.js";
 import { Hosts } from "../timeline/hosts.js";
+import { SpanStrip } from "../timeline/span-strip.js";
 import { part } from "../wire/api.js";
 
 export const Page = () => html`
@@ -27,7 +28,7 @@ export const Page = () => html`
 function Machines() {
   const live = Math.floor(ticks.value / 8);
   const [table] = useAnswer(`runs/${part(view.value.run)}/hosts`, live);
-  return table?.hosts.length ? h(Hosts, { table, at: caret(table) }) : null;
+  return table?.hosts.length ? h(Hosts, { table, at: caret(table), strip: h(SpanStrip, { live }) }) : null;
 }
 
 /** The caret as a share of the machines' time, or null without one. @param {any} table */

@@ -10,8 +10,9 @@ const WIDE = 106;
 const ON = 208; // of a memory, with room for what is to come
 const TALL = 34;
 
-/** @param {{table: any, at: number | null}} props `at` is the caret, as a share of the time. */
-export function Hosts({ table, at }) {
+/** @param {{table: any, at: number | null, strip: any}} props `at` is the caret, as a share of the
+ * time; `strip` stands between the sentence and the table. */
+export function Hosts({ table, at, strip }) {
   const [open, setOpen] = useState(/** @type {string} */ (table.hosts[0]?.weight ? table.hosts[0].host : ""));
   const worst = table.hosts[0];
   const seconds = (table.end_ns - table.start_ns) / 1e9;
@@ -24,6 +25,7 @@ export function Hosts({ table, at }) {
   return html`
     <section class="hosts">
       <h1>${title}</h1>
+      ${strip}
       <div class="scroll">
         <table>
           <thead>
@@ -49,6 +51,7 @@ export function Hosts({ table, at }) {
                   <th>
                     ${h(Status, { is: host.status })}
                     <button aria-expanded=${open === host.host}>${host.host || "this host"}</button>
+                    <small>${host.does}</small>
                   </th>
                   ${cells(host.cells, TALL)}
                 </tr>
