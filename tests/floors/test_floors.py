@@ -42,7 +42,7 @@ class World:
         self.env = {**clean, **({"PYTHONPATH": str(ROOT / ".venvs" / first)} if first else {})}
 
     def __call__(self, *words: str, code: int = 0) -> str:
-        done = subprocess.run([self.python, *words], capture_output=True, text=True, env=self.env, timeout=120)
+        done = subprocess.run([self.python, *words], capture_output=True, text=True, env=self.env, timeout=500)
         assert done.returncode == code, f"{' '.join(words)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
         assert "Warning" not in done.stderr, done.stderr
         return done.stdout
@@ -175,7 +175,7 @@ def url(world: World) -> Iterator[str]:
             yield listening(json.loads(server.stdout.readline())["url"].rstrip("/"), server)
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(60)
 
 
 def listening(url: str, server: subprocess.Popen[str]) -> str:

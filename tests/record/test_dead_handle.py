@@ -43,7 +43,7 @@ def record(folder: Path, at: int, break_: Callable[[], None]) -> rs.Run:
             break_()
         if step % 7 == 0:
             run.flush(0.05)
-    assert run.flush(30)
+    assert run.flush(60)
     run.finish()
     return run
 
@@ -102,7 +102,7 @@ def test_a_full_disk_is_waited_for_in_the_same_file(tmp_path: Path, monkeypatch:
     run.log({"a": 1.0}, step=1)
     assert run.flush(0.2) is False, "what is not on the disk is not called flushed"
     full.clear()
-    assert run.flush(30)
+    assert run.flush(60)
     run.finish()
     assert values(tmp_path) == [0.0, 1.0]
 

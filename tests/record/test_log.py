@@ -156,6 +156,7 @@ def test_a_million_names_survive(init, recorded):
         run.log({f"name/{j}": float(j) for j in range(i, i + 50)}, step=1)
     for i in range(2_000):
         run.log({f"single/{i}": float(i)}, step=2)
+    assert run.flush(120)
     run.finish()
     got = recorded(run)
     assert len({name for block in got.metrics for name in block.names}) == got.numbers == 1_002_000
@@ -197,6 +198,7 @@ def test_a_flood_is_packed_by_the_caller_and_nothing_is_lost(init, recorded):
     metrics = {f"m/{i}": float(i) for i in range(500)}
     for step in range(2_400):
         run.log(metrics, step=step)
+    assert run.flush(120)
     run.finish()
     got = recorded(run)
     assert got.numbers == 1_200_000 and not run.losses

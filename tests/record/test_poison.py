@@ -114,10 +114,10 @@ def test_an_odd_value_costs_itself_alone(init, recorded, place):
         good_calls(run, step)
         PLACES[place](run, make(), step)
     good_calls(run, len(poisons))
-    whole = run.flush(30)
+    whole = run.flush(120)
     lost = {what for loss in run.losses if (what := loss.partition(":")[0]) != "reductions"}
     assert whole is not bool(lost), run.losses
-    assert run.flush(30), "nothing was lost since"
+    assert run.flush(120), "nothing was lost since"
     run.finish()
     got = recorded(run)
     assert not got.damage
@@ -141,9 +141,9 @@ def test_an_odd_field_of_a_sample_costs_itself_alone(init, recorded, field):
     run = init()
     for step, make in enumerate(POISONS.values()):
         run.log_samples([sample(f"{step}a"), sample(f"{step}b", **{field: make()}), sample(f"{step}c")], step)
-    whole = run.flush(30)
+    whole = run.flush(120)
     assert whole is not bool(run.losses)
-    assert run.flush(30), "nothing was lost since"
+    assert run.flush(120), "nothing was lost since"
     run.finish()
     got = recorded(run)
     rows = {row["id"]: row for row in got.rows["samples"]}

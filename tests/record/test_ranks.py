@@ -1,6 +1,5 @@
 """Several processes record one run: reading merges them to one right value, `reduce` at once."""
 
-import socket
 import subprocess
 import sys
 
@@ -66,7 +65,7 @@ GLOO = (
     + """
 import torch.distributed as dist
 rank = int(sys.argv[2])
-dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{sys.argv[3]}", rank=rank, world_size=2)
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=2)
 
 class Kept:
     rows = []
@@ -91,12 +90,10 @@ dist.destroy_process_group()
 
 
 def test_reduce_gives_one_value_to_the_sinks_of_rank_0(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    processes = [subprocess.Popen([sys.executable, "-c", GLOO, str(tmp_path), str(i), str(port)]) for i in range(2)]
+    command = [sys.executable, "-c", GLOO, str(tmp_path / "runs")]
+    processes = [subprocess.Popen([*command, str(i), str(tmp_path / "meeting")]) for i in range(2)]
     assert [process.wait(120) for process in processes] == [0, 0]
-    got = rs.open(tmp_path).run("gloo").series("mean")
+    got = rs.open(tmp_path / "runs").run("gloo").series("mean")
     assert got["value"].tolist() == [10 / 3], "the store merges on reading, whatever the sinks get"
 
 

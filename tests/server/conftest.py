@@ -11,9 +11,16 @@ from starlette.testclient import TestClient
 
 import rollscope as rs
 from rollscope.server.app import create
+from rollscope.server.routes.run import findings
 from tests.web.rollout_runs import record
 
 STEPS = 60
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings are waited for, however busy the machine is."""
+    monkeypatch.setattr(findings, "WAIT", 120.0)
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ def events(stream: httpx.Response):  # type: ignore[no-untyped-def]
 
 def test_a_new_run_and_each_step_are_told(served) -> None:  # type: ignore[no-untyped-def]
     _, url, folder = served
-    with httpx.stream("GET", url + "api/live", timeout=20) as stream:
+    with httpx.stream("GET", url + "api/live", timeout=60) as stream:
         changes = events(stream)
         assert next(changes)["kind"] == "hello"  # every later change is told
         with rs.init(project="p", name="n", id="n", dir=folder, host=False) as run:
@@ -64,15 +64,15 @@ def test_what_changed_between_the_page_and_its_stream_is_told_first(served) -> N
     long_ago = time.time() - 60
     for entry in os.scandir(folder / "old"):
         os.utime(entry.path, (long_ago, long_ago))
-    page = re.search(r'name="rollscope-at" content="([\d.]+)"', httpx.get(url).text)
+    page = re.search(r'name="rollscope-at" content="([\d.]+)"', httpx.get(url, timeout=60).text)
     assert page
     with rs.init(project="p", name="n", id="n", dir=folder, host=False) as run:
         run.log({"reward/mean": 1.0}, step=5)
         run.commit(5)
-        run.flush()
+        assert run.flush(60)
         first_time, coming_back = {"params": {"since": page[1]}}, {"headers": {"last-event-id": page[1]}}
         for request in (first_time, coming_back):
-            with httpx.stream("GET", url + "api/live", timeout=20, **request) as stream:
+            with httpx.stream("GET", url + "api/live", timeout=60, **request) as stream:
                 changes = events(stream)
                 assert next(changes)["kind"] == "hello" and next(changes) == {"kind": "runs"}
                 seen = next(changes)
@@ -81,17 +81,17 @@ def test_what_changed_between_the_page_and_its_stream_is_told_first(served) -> N
 
 def test_ctrl_c_ends_the_server_at_once_with_streams_open(served) -> None:  # type: ignore[no-untyped-def]
     process, url, _ = served
-    with httpx.stream("GET", url + "api/live", timeout=20) as stream:
+    with httpx.stream("GET", url + "api/live", timeout=60) as stream:
         assert next(events(stream))["kind"] == "hello"
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) is not None  # a server that waits for its streams would never end
+        assert process.wait(60) is not None  # a server that waits for its streams would never end
 
 
 def test_a_change_is_told_while_a_request_holds_the_run(tmp_path: Path) -> None:
     """An answer that takes long must not silence the stream; what it could not say comes after."""
     with rs.init(project="p", name="n", id="n", dir=tmp_path, host=False) as run:
         run.log({"reward/mean": 1.0}, step=1)
-        run.flush()
+        assert run.flush(60)
         library = Library(str(tmp_path))
         watcher = Watcher(library, RunRows(library), "", ProjectLog(tmp_path))
         grown = News(grown=["n"])

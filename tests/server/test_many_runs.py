@@ -256,7 +256,7 @@ def test_a_run_that_is_resumed_is_looked_at_each_time(root: Path, changes: Chang
     with rs.init(id="run-06", dir=root, resume="must", host=False) as run:
         _look_until(changes, "run-06")
         run.log({"reward/mean": 9.0}, step=9)
-        run.flush()
+        assert run.flush(60)
         assert "run-06" in changes.look().grown and "run-06" in changes._hot
 
 

@@ -23,7 +23,7 @@ def request(path: str, body: object = None) -> bytes:
 
 
 def status_of(address: tuple[str, int], path: str) -> bytes:
-    with socket.create_connection(address, timeout=30) as connection:
+    with socket.create_connection(address, timeout=120) as connection:
         connection.sendall(request(path))
         return connection.recv(12)
 

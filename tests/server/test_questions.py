@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
 from pathlib import Path
@@ -58,13 +60,23 @@ def test_a_process_that_does_not_stop_is_ended(store: Path) -> None:
 
 def test_a_process_that_dies_is_a_sentence_and_a_new_one_answers(store: Path) -> None:
     with one() as worker:
-        worker.ask("sql", 10.0, question(store, "select 1"))
-        timer = threading.Timer(0.3, lambda: worker._process and worker._process.kill())
-        timer.start()
+        worker.ask("sql", 60.0, question(store, "select 1"))
+        assert worker._process is not None
+        killer = threading.Thread(target=_kill_at_work, args=(worker._process,))
+        killer.start()
         with pytest.raises(BadInput, match="ended with code"):
-            worker.ask("sql", 60.0, question(store, ENDLESS, 60.0))
-        answer = json.loads(worker.ask("sql", 10.0, question(store, "select 1")).read())
+            worker.ask("sql", 120.0, question(store, ENDLESS, 120.0))
+        killer.join()
+        answer = json.loads(worker.ask("sql", 60.0, question(store, "select 1")).read())
         assert answer["rows"] == [[1]]
+
+
+def _kill_at_work(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that has begun to work on an endless question."""
+    idle, until = worker_module._processor_seconds(process.pid) or 0.0, time.monotonic() + 60
+    while (worker_module._processor_seconds(process.pid) or 0.0) < idle + 0.2 and time.monotonic() < until:
+        time.sleep(0.02)
+    process.kill()
 
 
 def test_a_question_that_got_no_processor_may_be_asked_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,8 +110,8 @@ def test_an_error_of_the_process_keeps_its_kind(client: TestClient) -> None:
 
 def test_clients_take_turns(store: Path, queues: Queues) -> None:
     """Eight endless questions of one client, one of another: the other is answered first."""
-    greedy = [queues.add("greedy", "sql", 20.0, question(store, ENDLESS, 20.0)) for _ in range(8)]
-    other = queues.add("other", "sql", 20.0, question(store, "select 1"))
+    greedy = [queues.add("greedy", "sql", 240.0, question(store, ENDLESS, 240.0)) for _ in range(8)]
+    other = queues.add("other", "sql", 240.0, question(store, "select 1", 240.0))
     done, _ = wait([other.future, *(ticket.future for ticket in greedy)], return_when=FIRST_COMPLETED)
     assert done == {other.future} and json.load(other.future.result())["rows"] == [[1]]
 
@@ -129,7 +141,7 @@ def test_a_question_ends_when_its_client_leaves(store: Path, monkeypatch: pytest
     app = create(str(store))
     try:
         asyncio.run(_ask_and_leave(app))
-        assert stopped.wait(10)
+        assert stopped.wait(60)
         queues: Queues = app.app.state.queues
         [worker] = queues._workers
         queues.close()

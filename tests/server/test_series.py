@@ -6,6 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import pack, unpack
+from rollscope.server.routes.metrics import series as series_route
 from rollscope.server.routes.metrics.series import Ask, answer
 from tests.server.conftest import STEPS
 
@@ -105,7 +108,17 @@ def test_reading_stops_once_the_browser_is_gone(store: Path) -> None:
     assert reply.status_code == 499 and not reply.body
 
 
-def test_a_browser_that_goes_away_is_noticed_while_its_series_are_read(store: Path) -> None:
+def test_a_browser_that_goes_away_is_noticed_while_its_series_are_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(library: Library, ask: Ask, gone: Callable[[], bool]) -> Any:
+        """Read when the browser is known to be gone."""
+        until = time.monotonic() + 60
+        while not gone() and time.monotonic() < until:
+            time.sleep(0.01)
+        return answer(library, ask, gone)
+
+    monkeypatch.setattr(series_route, "answer", held)
     body = json.dumps({"runs": ["a", "b"] * 32, "names": ["reward/mean", "policy/entropy", "critic/loss"]}).encode()
     headers = [
         (b"host", b"127.0.0.1"),

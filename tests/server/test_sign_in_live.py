@@ -109,7 +109,8 @@ def test_a_server_speaks_tls_with_its_files(folder: Path, tmp_path: Path) -> Non
     subprocess.run(make, check=True, capture_output=True)
     trusts = ssl.create_default_context(cafile=str(certificate))
     files = ("--certificate", str(certificate), "--key", str(key))
-    with serving(folder, *files, verify=trusts) as (url, _), httpx.Client(base_url=url, verify=trusts) as client:
+    patient = {"verify": trusts, "timeout": PATIENCE}
+    with serving(folder, *files, verify=trusts) as (url, _), httpx.Client(base_url=url, **patient) as client:
         assert url.startswith("https://")
         reply = client.post("api/session", json={"token": token(folder, "ours")})
         assert reply.status_code == 200 and "Secure" in reply.headers["set-cookie"]

@@ -23,8 +23,11 @@ def test_findings_say_that_the_run_is_still_read_and_then_what_was_found(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "WAIT", 0.0)
+    go_on = threading.Event()
+    client.app.app.state.doctor._pool.submit(go_on.wait, 60)  # type: ignore[attr-defined]  # one before this takes long
     first = client.get("/api/runs/a/findings").json()
     assert first["diagnosed"] is False and first["findings"] == []
+    go_on.set()
     deadline = time.monotonic() + 60
     while not (answer := client.get("/api/runs/a/findings").json())["diagnosed"]:
         assert time.monotonic() < deadline, "the first diagnosis is not done after a minute"

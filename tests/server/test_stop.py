@@ -13,13 +13,13 @@ from rollscope.server.app import application
 def test_a_run_that_hears_is_asked_once_and_one_that_does_not_is_not(tmp_path: Path) -> None:
     run = rs.init(id="r", dir=tmp_path, host=False)
     run.log({"policy/loss_total": float("nan"), "policy/entropy": 1.0}, step=0)
-    run.flush()
+    assert run.flush(60)
     with TestClient(application(str(tmp_path))) as client:
         deaf = client.post("/api/runs/r/stop", json={"why": "enough"})
         assert deaf.status_code == 409 and "does not hear" in deaf.json()["says"]
         assert client.get("/api/runs/r/findings").json()["hears"] is False
         run.should_stop(0)
-        run.flush()
+        assert run.flush(60)
         assert client.post("/api/runs/r/stop", json={"why": "enough"}).json()["why"] == "enough"
         answer = client.get("/api/runs/r/findings").json()  # POST has looked at the files
         assert answer["hears"] is True and answer["stop"]["why"] == "enough" and answer["told"] == []
