@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def train(tmp_path: Path, folder: Path, *words: str, prepare: str = "", **enviro
         text=True,
         env={**clean, "ROLLSCOPE_SEAL": "0"},
         check=False,
-        timeout=120,
+        timeout=500,  # helpers have the lowest priority of the machine
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout.strip()
@@ -187,6 +188,17 @@ def test_where_python_is_embedded_sealing_is_left_to_compact_and_said_once(
     said = capfd.readouterr().err
     assert said.count("`rollscope compact` seals the logs later") == 1
     assert said.count("on_finding could not start a doctor") == 1 and "not a Python interpreter" in said
+    assert rollscope.open(tmp_path).run("r").series("loss")["value"].tolist() == [1.0]
+
+
+def test_a_run_that_is_over_is_sealed_by_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROLLSCOPE_SEAL")
+    with rollscope.init(dir=tmp_path, id="r", host=False) as run:
+        run.log({"loss": 1.0}, step=0)
+    until = time.monotonic() + 240  # it has the lowest priority of the machine
+    while [*(tmp_path / "r").glob("*.log")]:
+        assert time.monotonic() < until, "the log did not become a set"
+        time.sleep(0.05)
     assert rollscope.open(tmp_path).run("r").series("loss")["value"].tolist() == [1.0]
 
 
