@@ -10,15 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+from tests.ports import free_port
+
 WAIT_SECONDS = 60.0
 NOBODY = 65534
 KEY, SECRET = "test-key-of-the-lake", "test-secret-of-the-lake"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def wait_for(port: int) -> None:

@@ -21,7 +21,7 @@ from rollscope.lake.shipping import follow
 from rollscope.lake.shipping.push import Pusher
 from tests.lake.life import Life, check_same, pushed
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 240.0  # who ships has the lowest priority of the machine
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:
@@ -38,6 +38,7 @@ def test_a_live_run_is_in_the_lake_while_it_runs_and_whole_when_it_is_over(tmp_p
     run.commit(1)
     lake_store = rs.open(lake.folder)
     wait_until(lambda: "live" in lake_store.ids() and lake_store.run("live").last_step == 1, "the first ship")
+    wait_until(lambda: "a" in lake_store.run("live").samples(columns=["id"])["id"], "the ship of the sample")
     assert lake_store.run("live").sample("a")["reward"] == 0.5
     run.log({"loss": 0.5}, step=2)
     run.finish()

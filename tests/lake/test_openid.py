@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import pytest
 from rollscope.lake.place import Place
 from tests.lake.life import Life, pushed
 from tests.lake.served import PATIENCE, Server
+from tests.ports import free_port
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parents[1] / ".venvs" / "canaille" / "bin" / "python"
@@ -31,12 +31,6 @@ may = "admin"
 projects = ["nowhere"]
 may = "record"
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from rollscope.lake.serving import tokens as lake_tokens
 from rollscope.lake.shipping.through_server import ThroughServer
 from tests.lake.life import Life, check_same
 from tests.lake.served import PATIENCE, Server, serving
-from tests.lake.servers import free_port, wait_for
+from tests.lake.servers import wait_for
+from tests.ports import free_port
 
 CONF = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 AROUND = """

@@ -18,6 +18,7 @@ from rollscope.notify import webhook
 from rollscope.notify.notifier import Notifier
 from rollscope.notify.stored import told
 from rollscope.notify.target import target
+from tests.ports import free_port
 
 from .conftest import GENEROUS, Hook, found, wait_for
 
@@ -97,9 +98,7 @@ def test_a_target_that_answers_500_is_tried_again_until_it_takes_the_notice(fold
 
 
 def test_a_target_that_is_down_gets_the_notice_when_it_is_up(folder: str) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     said: list[str] = []
     teller = notifier(folder, f"http://127.0.0.1:{port}/", said)
     teller.look([found()], 100)
@@ -140,6 +139,7 @@ def test_a_slow_target_gets_a_notice_once_and_delays_no_other(
         teller.look([found()], 100)
         wait_for(lambda: quick.taken, "the quick target's notice")
         wait_for(lambda: "unanswered" in [row["stage"] for row in told(folder)], "the slow target's end")
+        wait_for(lambda: hook.got, "the slow target's notice")
         teller.close(GENEROUS)
     finally:
         quick.close()
@@ -158,6 +158,7 @@ def test_an_answer_that_drips_for_ever_is_cut(folder: str, hook: Hook, monkeypat
     teller = notifier(folder, hook.url)
     teller.look([found()], 100)
     wait_for(lambda: stages(folder) == {"kl-takeoff@40:opened": "unanswered"}, "the deadline")
+    wait_for(lambda: hook.got, "the notice")
     teller.close(GENEROUS)
     assert len(hook.got) == 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from rollscope.errors import BadInput
 from rollscope.notify.delivery import NotSent, Refused
 from rollscope.notify.notice import Notice
 from rollscope.notify.target import fingerprint, target
+from tests.ports import free_port
 
 from .conftest import Hook, found
 
@@ -93,9 +93,7 @@ def _authenticate(server: Any, session: Any, envelope: Any, mechanism: str, data
 
 @pytest.fixture
 def mail() -> Iterator[Controller]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     options = {"authenticator": _authenticate, "auth_require_tls": False}
     controller = Controller(Mailbox(), hostname="127.0.0.1", port=port, **options)
     controller.start()
@@ -126,9 +124,7 @@ def test_a_wrong_password_is_refused_and_a_full_mailbox_is_tried_again(mail: Con
 
 
 def test_a_mail_server_that_is_down_or_is_none_is_tried_again(hook: Hook) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with pytest.raises(NotSent, match="cannot be used"):
         target(f"smtp://127.0.0.1:{port}/you@example.org").send(NOTICE)
     with pytest.raises(NotSent, match="cannot be used"):
