@@ -34,7 +34,7 @@ def test_both_processes_are_recorded_into_one_run(tmp_path: Path) -> None:
     launch += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_ip=127.0.0.1", "--main_process_port=0"]
     launch += [str(tmp_path / "program.py")]
     command = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *launch]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     assert len(rs.open(tmp_path / "runs").runs()) == 1
     run = rs.open(tmp_path / "runs").run()

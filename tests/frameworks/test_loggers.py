@@ -33,7 +33,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "VERL_USE_EXTERNAL_PLUGINS": "none",
         }
         command = [PYTHON, HERE / "loggers_run.py", kind, root / kind]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
         assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
         assert "rollscope:" not in done.stderr, done.stderr[-3000:]
     return {kind: root / kind for kind in KINDS}

@@ -23,7 +23,7 @@ pytestmark = [
 def test_actors_are_recorded_into_one_run(tmp_path: Path) -> None:
     record = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--"]
     command = [*record, str(PYTHON), str(HERE / "ray_run.py")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0 and "[0, 1]" in done.stdout, done.stderr[-3000:]
     assert len(rs.open(tmp_path / "runs").runs()) == 1
     run = rs.open(tmp_path / "runs").run()
@@ -51,7 +51,7 @@ def test_scanners_run_on_ray(tmp_path: Path) -> None:
     packages = os.pathsep.join([str(source), *(path for path in sys.path if path.endswith("site-packages"))])
     command = [str(PYTHON), "-m", "rollscope", "scan", "mine.py", "r", "--dir", "runs", "--ray", "here", "--json"]
     environment = {**os.environ, "PYTHONPATH": packages}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=tmp_path, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     reader = rs.open(tmp_path / "runs").run()
     counts = "count(*) as n, count(distinct sample) as samples, sum(value) as s"
@@ -76,7 +76,7 @@ def test_rollout_workers_are_actors_and_the_training_is_one_run(tmp_path: Path) 
     sets = [word for text in TRAINING for word in ("--set", text)]
     command = [str(PYTHON), "-m", "rollscope", "train", str(CONFIG), "--dir", "runs", *sets]
     environment = {**os.environ, "PYTHONPATH": packages}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=tmp_path, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     (record,) = rs.open(tmp_path / "runs").runs()
     assert (record["state"], record["step"]) == ("finished", 3)

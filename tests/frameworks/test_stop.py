@@ -33,7 +33,7 @@ def stopped(framework: str, out: Path, *launcher: str) -> set[int]:
     job = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         _ask(out, job)
-        said, _ = job.communicate(timeout=120)
+        said, _ = job.communicate(timeout=200)
     finally:
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
@@ -42,7 +42,7 @@ def stopped(framework: str, out: Path, *launcher: str) -> set[int]:
 
 
 def _ask(out: Path, job: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while job.poll() is None and time.monotonic() < end:
         try:
             run = rs.open(out / "runs").run("r")

@@ -52,7 +52,7 @@ def ran(kind: str, out: Path, *launcher: str) -> Path:
     paths = [str(ROOT / "src"), *([str(PPO)] if kind == "ppo" else [])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     command = [PYTHON, *launcher, HERE / "trl_run.py", kind, out]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
     assert "rollscope:" not in done.stderr, done.stderr[-3000:]
     return out
@@ -253,7 +253,7 @@ def test_no_fault_of_ours_reaches_the_trainer(tmp_path: Path) -> None:
     """Trainings in which our code failed have the numbers of one in which it did not."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     command = [PYTHON, HERE / "trl_faults_run.py", tmp_path, *FAULTS]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stderr.count("a bug of ours") >= 5 and "No space left" in done.stderr and "'advantages'" in done.stderr
     plain = logged(tmp_path)

@@ -36,7 +36,7 @@ def out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         env |= {"VERL_USE_EXTERNAL_PLUGINS": "none", "VERL_USE_EXTERNAL_MODULES": "rollscope.sources.verl.plugin"}
     if request.param == "0.8":
         env["PYTHONPATH"] += os.pathsep + str(ROOT / ".venvs" / "verl08")
-    done = subprocess.run([PYTHON, HERE / "verl_run.py", folder], env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run([PYTHON, HERE / "verl_run.py", folder], env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "rollscope:" not in done.stderr, done.stderr[-3000:]
     (folder / "console.log").write_text(done.stdout)

