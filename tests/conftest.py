@@ -11,11 +11,17 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background, and tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # A sealer comes when it gets a processor, and moves files that a test looks at.
 os.environ.setdefault("ROLLSCOPE_SEAL", "0")
+# How long an example takes says something about the machine, and CI draws the same ones each time.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("any machine")
 
 
 ALLOWED = (

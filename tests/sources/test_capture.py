@@ -89,7 +89,7 @@ def record(tmp_path: Path, *command: str, **env: str) -> Any:
     }
     words = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *command]
     environment = {**clean, **home, **env}
-    return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=500)
 
 
 def series(run: Any, name: str) -> dict[int, float]:
