@@ -57,7 +57,7 @@ def test_two_shippers_of_one_run_add_nothing_twice(tmp_path: Path, team: Place) 
         life.happen()
         command = [*PUSH, str(life.path), "--to", team.folder]
         shippers = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
-        assert [shipper.wait(120) for shipper in shippers] == [0, 0]
+        assert [shipper.wait(240) for shipper in shippers] == [0, 0]
     only(life, team)
 
 

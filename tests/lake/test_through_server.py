@@ -251,7 +251,7 @@ def test_two_shippers_and_two_servers_add_nothing_twice(
         push = [sys.executable, "-m", "rollscope", "push", "--json", str(life.path), "--to"]
         shippers = [subprocess.Popen([*push, one.url], stdout=subprocess.DEVNULL) for one in (a, b)]
         try:
-            assert [shipper.wait(2 * PATIENCE) for shipper in shippers] == [0, 0]
+            assert [shipper.wait(4 * PATIENCE) for shipper in shippers] == [0, 0]
         finally:
             for shipper in shippers:
                 shipper.kill()

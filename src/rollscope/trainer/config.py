@@ -28,7 +28,7 @@ class RunConfig:
     tags: list[str] = field(default_factory=list)
     seed: int = 0
     steps: int = 200
-    seconds: float = 0.0  # end early after this long; 0 = no limit
+    seconds: float = 0.0  # end early after this long, and one step at least; 0 = no limit
     device: str = "auto"  # auto, cpu, cuda
     threads: int = 1  # of the trainer; each worker uses one
     sinks: list[Any] = field(default_factory=list)  # names of other trackers, or [name, {options}]

@@ -7,6 +7,7 @@ pool the same loop is synchronous and deterministic.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -75,12 +76,12 @@ class Orchestrator:
         if self.counts.step == 0 and self.evaluate.due(0):
             self.run_evaluation()
         self.publish()
-        limit = self.config.run.seconds
+        until = time.perf_counter() + (self.config.run.seconds or math.inf)
         try:
-            while self.counts.step < self.config.run.steps and not (limit and time.perf_counter() - self.began > limit):
+            while self.counts.step < self.config.run.steps:  # at least one step, however slow the machine is
                 interrupts.check()
                 on_step(self.step())
-                if self.run.should_stop(self.counts.step):
+                if self.run.should_stop(self.counts.step) or time.perf_counter() > until:
                     break
         finally:  # record the discarded samples even if the run fails
             self.under_way.show({}, self.counts.step)

@@ -7,6 +7,7 @@ shuffled episodes. Actor and critic each have their own optimiser.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -69,13 +70,13 @@ class EmbodiedLoop:
         return action.numpy(), logp.gather(-1, action[:, None])[:, 0].numpy(), self.critic(x)[:, 0].numpy()
 
     def train(self, on_step: OnStep = ignore) -> None:
-        limit, began = self.config.run.seconds, time.perf_counter()
         if self.step == 0:
             self.evaluate()
-        while self.step < self.config.run.steps and not (limit and time.perf_counter() - began > limit):
+        until = time.perf_counter() + (self.config.run.seconds or math.inf)
+        while self.step < self.config.run.steps:  # at least one step, however slow the machine is
             interrupts.check()
             on_step(self.train_step())
-            if self.run.should_stop(self.step):
+            if self.run.should_stop(self.step) or time.perf_counter() > until:
                 break
         self.save()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from typing import Any
@@ -59,13 +60,13 @@ class PreferenceLoop:
             self.run.log_samples(step=0, samples=rows)
 
     def train(self, on_step: OnStep = ignore) -> None:
-        limit, began = self.config.run.seconds, time.perf_counter()
         if self.step == 0:
             self.run_evaluation()
-        while self.step < self.config.run.steps and not (limit and time.perf_counter() - began > limit):
+        until = time.perf_counter() + (self.config.run.seconds or math.inf)
+        while self.step < self.config.run.steps:  # at least one step, however slow the machine is
             interrupts.check()
             on_step(self.train_step())
-            if self.run.should_stop(self.step):
+            if self.run.should_stop(self.step) or time.perf_counter() > until:
                 break
         self.save()
 
