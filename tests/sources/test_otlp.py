@@ -154,9 +154,10 @@ def send(receiver: Receiver, batch: Any, signal: str = "traces") -> Any:
 
 def test_the_sdk_sends_and_the_run_holds_spans_samples_turns_numbers_and_notes(tmp_path: Path) -> None:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
+    patient = {**clean, "OTEL_EXPORTER_OTLP_TIMEOUT": "60"}
     with serving(tmp_path) as url:
         done = subprocess.run(
-            [sys.executable, "-c", CLIENT, url], env=clean, capture_output=True, text=True, timeout=240
+            [sys.executable, "-c", CLIENT, url], env=patient, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0 and "Failed" not in done.stderr, done.stderr[-3000:]
         run = rs.open(tmp_path).run("grpo-1")
