@@ -85,7 +85,8 @@ def listen(url: str, until: float, counts: dict[str, int]) -> None:
                     return
                 if line.startswith("data: ") and time.monotonic() - last > PATIENCE:
                     last = time.monotonic()
-                    counts["refreshes"] += _refresh(client)
+                    answered = _refresh(client)  # before the sum: twenty tabs add to it
+                    counts["refreshes"] += answered
 
 
 def _refresh(client: httpx.Client) -> int:

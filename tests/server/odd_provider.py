@@ -26,6 +26,8 @@ class OddProvider:
         self.claims: dict[str, Any] = {}
         self.userinfo: dict[str, Any] = {}
         self.about: dict[str, Any] = {}
+        self.answers = threading.Event()  # cleared, it takes requests and says nothing
+        self.answers.set()
         self.sign, self.redirects, self.nonce, self.asked = "", False, "", list[dict[str, list[str]]]()
 
     def token(self) -> str:
@@ -55,6 +57,7 @@ class OddProvider:
 def odd_provider() -> Iterator[OddProvider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            provider.answers.wait(60)
             if provider.redirects:
                 self.send_response(302)
                 self.send_header("location", f"{provider.url}/elsewhere")
@@ -82,6 +85,7 @@ def odd_provider() -> Iterator[OddProvider]:
     try:
         yield provider
     finally:
+        provider.answers.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import select
 import socket
@@ -9,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
+from rollscope.server.routes.receive.lake import Busy, Queue
 from tests.server.served import served
 
 MANY = 60  # more than the threads that serve pages
@@ -49,3 +51,25 @@ def test_many_searches_leave_the_pages_their_threads(store: Path) -> None:
             connection = stack.enter_context(socket.create_connection(address))
             connection.sendall(request("/api/runs/a/search?text=script&limit=10000"))
         assert status_of(address, "/api/runs/b/samples") == b"HTTP/1.1 200"
+
+
+def test_who_ships_a_lot_leaves_others_their_turns() -> None:
+    async def shipping() -> list[str]:
+        queue, stop, others = Queue(8), asyncio.Event(), list[str]()
+
+        async def greedy() -> None:
+            async with queue.turn("greedy"):
+                await stop.wait()  # a body that does not come
+
+        tasks = [asyncio.ensure_future(greedy()) for _ in range(MANY)]
+        await asyncio.sleep(0)  # each of them has asked once
+        async with asyncio.timeout(60):
+            for name in ("ann", "bob"):
+                async with queue.turn(name):
+                    others.append(name)
+        stop.set()
+        refused = [end for end in await asyncio.gather(*tasks, return_exceptions=True) if isinstance(end, Busy)]
+        assert 0 < len(refused) < MANY and not queue.waiting
+        return others
+
+    assert asyncio.run(shipping()) == ["ann", "bob"]

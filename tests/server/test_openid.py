@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,7 +15,7 @@ from starlette.testclient import TestClient
 from rollscope.access.people import Grant, People
 from rollscope.access.sqlite_book import SqliteBook
 from rollscope.server.app import create
-from rollscope.server.sign_in.provider import Provider
+from rollscope.server.sign_in.provider import AT_ONCE, Provider
 from tests.server.odd_provider import CLIENT, OddProvider, odd_provider
 from tests.server.two_projects import OURS, THEIRS, record
 
@@ -164,3 +166,15 @@ def test_a_server_without_a_provider_says_so(folder: Path) -> None:
     with TestClient(app, base_url=HERE) as client:
         assert client.get("/sign-in/openid").status_code == 404
         assert 'class="provider" hidden' in client.get("/sign-in").text
+
+
+def test_a_provider_that_hangs_takes_few_threads_of_the_server(client: TestClient, odd: OddProvider) -> None:
+    odd.answers.clear()
+    with ThreadPoolExecutor(AT_ONCE + 4) as browsers:
+        leaving = [browsers.submit(client.get, "/sign-in/openid") for _ in range(AT_ONCE + 4)]
+        told = [one.result(60).headers["location"] for one in islice(as_completed(leaving, 60), 4)]
+        assert told == ["../sign-in?refused=busy"] * 4
+        assert client.get("/api/health").status_code == 200
+        odd.answers.set()
+    assert "keeps others waiting" in client.get("/sign-in?refused=busy").text
+    assert gone(client, odd)["state"]  # and whoever comes later is led there

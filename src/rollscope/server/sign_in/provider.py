@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from rollscope.access.begun import Begun
 from rollscope.access.people import People
-from rollscope.errors import BadInput, MissingExtra, NotSignedIn
+from rollscope.errors import BadInput, MachineBusy, MissingExtra, NotSignedIn
 
 SECRET = "ROLLSCOPE_OPENID_SECRET"
 WELL_KNOWN = "/.well-known/openid-configuration"
@@ -23,6 +24,7 @@ SIGNATURES = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 SECONDS = 10.0  # that the provider may take to answer
 LEEWAY = 30  # seconds that two clocks may differ
 KEPT_SECONDS = 3600.0  # that what the provider says of itself is kept
+AT_ONCE = 4  # sign-ins that ask the provider: one that hangs must not take all threads of the server
 
 
 class Provider:
@@ -36,6 +38,7 @@ class Provider:
             raise MissingExtra("authlib", "sign-in", "sign-in with OpenID Connect") from error
         self.people = people
         self._lock = threading.Lock()
+        self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._known: tuple[float, dict[str, Any]] | None = None
 
     @property
@@ -44,14 +47,32 @@ class Provider:
         return self.people.issuer.partition("://")[2].rstrip("/")
 
     def address(self, begun: Begun) -> str:
-        """Where the browser signs in."""
+        """Where the browser signs in. Raises MachineBusy if the provider keeps others waiting."""
+        with self._turn():
+            about = self._about()
         url, _ = self._client().create_authorization_url(
-            self._about()["authorization_endpoint"], begun.state, begun.verifier, nonce=begun.nonce
+            about["authorization_endpoint"], begun.state, begun.verifier, nonce=begun.nonce
         )
         return str(url)
 
     def claims(self, code: str, begun: Begun) -> Mapping[str, Any]:
-        """What the provider says of the person who came back with this code."""
+        """What the provider says of the person who came back with this code.
+
+        Raises MachineBusy if the provider keeps others waiting.
+        """
+        with self._turn():
+            return self._claims(code, begun)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._turns.acquire(blocking=False):
+            raise MachineBusy(f"{AT_ONCE} sign-ins wait for {self.name}. Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def _claims(self, code: str, begun: Begun) -> Mapping[str, Any]:
         about, client = self._about(), self._client()
         answer = client.fetch_token(
             about["token_endpoint"], code=code, code_verifier=begun.verifier, timeout=SECONDS, allow_redirects=False

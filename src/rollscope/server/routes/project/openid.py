@@ -16,7 +16,7 @@ from rollscope.access import sessions, tokens
 from rollscope.access.begun import SECONDS, Begun
 from rollscope.access.door import Door
 from rollscope.access.people import People
-from rollscope.errors import NotFound, NotSignedIn
+from rollscope.errors import MachineBusy, NotFound, NotSignedIn
 from rollscope.server.sign_in.provider import Provider
 
 from .session import door_of, give
@@ -26,6 +26,7 @@ WHY = {
     "again": sign_ins.AGAIN,
     "nobody": "you are signed in at the provider, but not known here. Ask who runs this server to let you in.",
     "provider": "the provider did not confirm who you are. Try again, or ask who runs this server.",
+    "busy": "the provider keeps others waiting. Try again in a moment.",
     "often": "too many sign-ins from here failed. Try again in a minute.",
 }
 
@@ -37,6 +38,8 @@ def leave(request: Request, to: str = "") -> Response:
     begun = sign_ins.begin(to)
     try:
         reply = RedirectResponse(provider.address(begun), 303, {"cache-control": "no-store"})
+    except MachineBusy as error:
+        return _refused(request, door, "busy", error)
     except Exception as error:  # whatever a provider answers, the person gets a sentence
         return _refused(request, door, "provider", error)
     value, secure = sign_ins.written(door.book.key(), begun), provider.people.address.startswith("https")
@@ -57,6 +60,8 @@ def back(request: Request, code: str = "", state: str = "", iss: str = "") -> Re
             raise NotSignedIn(f"a return from {iss[:200]!r}, where nobody was sent")
         claims = provider.claims(code, begun)
         name = _name(claims, provider.people)
+    except MachineBusy as error:
+        return _refused(request, door, "busy", error)
     except Exception as error:
         return _refused(request, door, "provider", error)
     return _let_in(request, provider.people, begun, name, _groups(claims, provider.people))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -61,26 +61,47 @@ class Ship(BaseModel):
 
 
 class Queue:
-    """A few at once, some wait, and more are told when to come again."""
+    """A few at once, some wait, and more are told when to come again.
+
+    One asker gets at most three quarters of it: a slow or greedy one leaves room for the others.
+    """
 
     def __init__(self, at_once: int) -> None:
         self._at_once, self._free = at_once, asyncio.Semaphore(at_once)
+        self._askers: dict[str, tuple[int, asyncio.Semaphore]] = {}  # how many each has here, and its own turns
         self.waiting, self.done, self.seconds = 0, 0, 0.1  # of one, as they were lately
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        if self.waiting >= WAITING:
-            wait = max(1, round(self.seconds * self.waiting / self._at_once))
-            raise Busy(f"{self.waiting} wait already. Send this again in {wait} s.", wait)
-        self.waiting += 1
-        try:
-            async with self._free:
+    async def turn(self, asker: str) -> AsyncIterator[None]:
+        with self._entered(asker) as own:
+            async with own, self._free:
                 began = time.monotonic()
                 yield
                 self.seconds = 0.8 * self.seconds + 0.2 * (time.monotonic() - began)
                 self.done += 1
+
+    @contextmanager
+    def _entered(self, asker: str) -> Iterator[asyncio.Semaphore]:
+        """The asker's own turns, while one more of it is here."""
+        here, own = self._askers.get(asker, (0, asyncio.Semaphore(_most(self._at_once))))
+        if self.waiting >= WAITING or here >= _most(WAITING):
+            wait = max(1, round(self.seconds * self.waiting / self._at_once))
+            raise Busy(f"{self.waiting} wait already. Send this again in {wait} s.", wait)
+        self._askers[asker] = here + 1, own
+        self.waiting += 1
+        try:
+            yield own
         finally:
             self.waiting -= 1
+            left = self._askers[asker][0] - 1
+            self._askers[asker] = left, own
+            if not left:
+                del self._askers[asker]
+
+
+def _most(places: int) -> int:
+    """How many of some places one asker may take."""
+    return max(1, places * 3 // 4)
 
 
 class Busy(TooOften):
@@ -108,7 +129,7 @@ async def held(request: Request, run: RunId) -> Response:
     Of a log that is its length. A run of another project is not there.
     """
     inlet, token = _inlet(request), token_of(request)
-    async with inlet.puts.turn():
+    async with inlet.puts.turn(_asker(request)):
         state = await run_in_threadpool(inlet.intake.held, run)
     allowed = token.allowed if token is not None else None
     if allowed is not None and state.project not in allowed.projects:
@@ -129,7 +150,7 @@ async def put(
     """Store the bytes of an object, in the body. Sent again, it changes nothing."""
     inlet = _inlet(request)
     _check_project(request, project)
-    async with inlet.puts.turn():  # before the body is read: only so many are in memory
+    async with inlet.puts.turn(_asker(request)):  # before the body is read: only so many are in memory
         data = await request.body()
         await run_in_threadpool(still_good, request)
         object = Object(name, kind, start, len(data), sha256, "", 0)
@@ -144,7 +165,7 @@ async def ship(request: Request, run: RunId, ship: Ship) -> Response:
     _check_project(request, ship.project)
     objects = [Object(o.name, o.kind, o.start, o.bytes, o.sha256, "", o.time_ns) for o in ship.objects]
     about = ship.project, run, ship.after, objects
-    async with inlet.ships.turn():
+    async with inlet.ships.turn(_asker(request)):
         number, rows = await run_in_threadpool(inlet.intake.ship, *about, partial(still_good, request))
     return json_reply({"run": run, "ship": number, "rows": rows})
 
@@ -154,6 +175,12 @@ def _inlet(request: Request) -> Inlet:
     if inlet is None:
         raise NotFound("this server takes no runs: it shows a folder. Start it with: rollscope serve --lake LAKE")
     return inlet
+
+
+def _asker(request: Request) -> str:
+    """Who sends: a token, or an address where there is no sign-in."""
+    token = token_of(request)
+    return token.id if token is not None else request.client.host if request.client else ""
 
 
 def _check_project(request: Request, project: str) -> None:
