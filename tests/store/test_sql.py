@@ -167,6 +167,20 @@ def test_a_column_may_be_called_anything(run: Any) -> None:
     assert run.sql("select 1 as seq, 2 as run")["seq"].tolist() == [1]
 
 
+def test_names_that_come_again_are_numbered(run: Any) -> None:
+    answer = run.sql("select 1 as a, 2 as a, 3 as a_1, s.id, t.id from samples s join samples t using (step) limit 1")
+    assert list(answer) == ["a", "a_1", "a_1_1", "id", "id_1"]
+    assert [answer[name][0] for name in ("a", "a_1", "a_1_1")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("odd", ["time '24:00:00'", "[timetz '24:00:00+15:59']", "union_value(a := 1)"])
+def test_a_value_that_python_cannot_hold_is_a_sentence(run: Any, odd: str) -> None:
+    with pytest.raises(BadInput, match="CAST"):
+        run.sql(f"select {odd} as x")
+    assert run.sql(f"select cast({odd} as varchar) as x")["x"][0]
+    assert run.sql(f"select {odd} as x", as_arrow=True).num_rows == 1
+
+
 def test_a_query_has_a_deadline(run: Any) -> None:
     start = time.monotonic()
     with pytest.raises(RollscopeError, match="was stopped"):

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rollscope.errors import BadInput
-from rollscope.store import arrow
 from rollscope.store.listing.entries import NEVER_RUNS, Entry
 from rollscope.store.listing.records import LARGE
 from rollscope.store.project.entry import Entry as ProjectEntry
@@ -129,7 +128,7 @@ class LakeStore(Store):
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM lake.main.{name}")
             _lock(connection, self.place)
             rows = sql.ask(connection, query, parameters, seconds)
-        return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+        return rows if as_arrow else sql.columns(rows)
 
 
 def arrow_table(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 
     from rollscope.store.tables import sql_views
     from rollscope.store.tables.metric_function import Asked
-
-    from . import arrow
 else:
-    arrow, sql_views = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.tables.sql_views")
+    sql_views = LazyModule("rollscope.store.tables.sql_views")
 
 Result = TypeVar("Result")
 
@@ -207,7 +205,7 @@ class Store:
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """Answer a query over all runs at once; the column `run` tells them apart."""
         rows = self._answer(query, parameters, seconds)
-        return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+        return rows if as_arrow else sql.columns(rows)
 
     def _answer(self, query: str, parameters: Any, seconds: float) -> pa.Table:
         """Ask, and ask again if compaction removed a file: each look at the runs refreshes them."""

@@ -98,7 +98,7 @@ class TableReader:
         `metric('name')` after FROM is the series of a name, ours or any framework's.
         """
         rows = sql_views.ask([self.folder], query, parameters, seconds, self.asked_in_sql)
-        return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+        return rows if as_arrow else sql.columns(rows)
 
     def asked_in_sql(self, name: str) -> Sequence[Asked]:
         """The series that `metric('name')` means; tables alone know none."""

@@ -12,6 +12,7 @@ from rollscope.store.numbers.rows import Ints, NamedRows, Rows, Words, batch_bou
 
 from . import scope
 from .long import LongMetrics
+from .shared import Shared
 from .wide import WideMetrics
 
 
@@ -34,9 +35,9 @@ class Extent:
 
 
 class LiveMetrics:
-    def __init__(self, writer: str, seq: int, words: Words) -> None:
+    def __init__(self, writer: str, seq: int, words: Words, shared: Shared) -> None:
         self.words = words
-        self.wide = WideMetrics(writer, seq, words)
+        self.wide = WideMetrics(writer, seq, words, shared)
         self.long = LongMetrics(writer, seq, words)
         self.extent = Extent({})
 

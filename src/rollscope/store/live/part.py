@@ -25,7 +25,7 @@ from . import table_block
 BIG = {table: frozenset(c.name for c in columns if c.big) for table, columns in TABLES.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Part:
     """Rows of one table, and the blocks of the log that they came from."""
 

@@ -22,6 +22,8 @@ from rollscope.store.numbers.rows import Ints, Words, stretch_starts
 from . import table_block
 from .metrics import LiveMetrics
 from .part import Part, big_bytes, big_columns
+from .parts import Parts
+from .shared import Shared
 
 
 class Tail:
@@ -34,13 +36,14 @@ class Tail:
         self.start = offset
         self.held = 0  # bytes of the log that are in memory, decoded
         self.stem = f"{self.writer}.{match['seq']}"
-        self.metrics = LiveMetrics(self.writer, self.seq, words)
+        self._shared = Shared(path)
+        self.metrics = LiveMetrics(self.writer, self.seq, words, self._shared)
         self.facts: dict[str, Any] = {}
         self.closed = False
         self._damage: dict[int, Damage] = {}  # by offset: damage at the end that grows is one damage
-        self._parts: dict[str, list[Part]] = {}  # by table
+        self._parts: dict[str, Parts] = {}  # by table
         self._unhashed: list[pa.ChunkedArray] = []  # ids of samples
-        self._hashes: list[sample_ids.Hashes] = []
+        self._hashes: sample_ids.Hashes = np.empty(0, np.uint64)
         self._steps: dict[str, dict[int, int]] = {}  # table -> step -> rows
 
     def refresh(self) -> bool:
@@ -59,7 +62,7 @@ class Tail:
             else:
                 self._add(block)
         for name, blocks in tables.items():
-            self._append(name, Part.of(blocks))
+            self._append(name, [block for block in blocks if block.rows])
         return bool(new.blocks)
 
     def _add(self, block: Metrics | Meta) -> None:
@@ -69,26 +72,24 @@ class Tail:
         self.closed |= block.what == "end"
         self.facts |= block.facts
 
-    def _append(self, name: str, new: Part) -> None:
-        if not len(new):
+    def _append(self, name: str, blocks: Sequence[Table]) -> None:
+        if not blocks:
             return
-        if name == "samples":
-            self._unhashed.append(new.narrow["id"])
-        if name in ("samples", "spans"):
-            counts = self._steps.setdefault(name, {})
-            for step, count in _count_by_step(new.narrow):
-                counts[step] = counts.get(step, 0) + count
-        parts = self._parts.setdefault(name, [])
-        parts.append(new)
-        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
-            last = parts.pop()
-            parts.append(parts.pop().joined(last))
+        for new in self._parts.setdefault(name, Parts(self._shared)).add(blocks):
+            if name == "samples":
+                self._unhashed.append(new.narrow["id"])
+            if name in ("samples", "spans"):
+                counts = self._steps.setdefault(name, {})
+                for step, count in _count_by_step(new.narrow):
+                    counts[step] = counts.get(step, 0) + count
 
     def sample_hashes(self) -> sample_ids.Hashes:
         """Hashes of the ids of all sample rows so far. Each id is hashed once."""
-        self._hashes += [sample_ids.hashes(ids.to_pylist()) for ids in self._unhashed]
-        self._unhashed.clear()
-        return np.concatenate([np.empty(0, np.uint64), *self._hashes])
+        if self._unhashed:
+            new = [sample_ids.hashes(ids.to_pylist()) for ids in self._unhashed]
+            self._hashes = np.concatenate([self._hashes, *new])
+            self._unhashed.clear()
+        return self._hashes
 
     def steps_of(self, table: str) -> dict[int, int]:
         """Step -> number of rows so far, of samples or spans."""
@@ -103,11 +104,11 @@ class Tail:
 
     def tables(self, name: str) -> list[pa.Table]:
         """The rows of a table without its big columns."""
-        return [table_block.with_source(part.narrow, self.writer, self.seq) for part in self._parts.get(name, ())]
+        return [table_block.with_source(part.narrow, self.writer, self.seq) for part in self.parts(name)]
 
     def parts(self, name: str) -> list[Part]:
         """The same, each with the place of its big columns; see `rows`."""
-        return self._parts.get(name, [])
+        return self._parts[name].all() if name in self._parts else []
 
     def opened(self) -> BinaryIO:
         """The log, to read big columns from it also when it is sealed and removed meanwhile."""

@@ -17,9 +17,12 @@ from rollscope.store.log.block import Labels, Metrics
 from rollscope.store.numbers.rows import Floats, Ints, Rows, States, Words
 
 from . import scope
+from .shared import Shared
+
+FEWEST = 64  # calls that are worth sharing with other readers of the log
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Calls:
     """R calls over the N names of a shape. Plain numbers have no weights and states."""
 
@@ -49,11 +52,11 @@ class Shape:
     def scope(self) -> str:
         return scope.word(self.labels.env, self.labels.split, self.labels.clock)
 
-    def append(self, calls: Calls) -> None:
+    def append(self, calls: Calls, shared: Shared) -> None:
         self.calls.append(calls)
         while len(self.calls) > 1 and len(self.calls[-2]) < 2 * len(self.calls[-1]):
             last, before = self.calls.pop(), self.calls.pop()
-            self.calls.append(_join(before, last))
+            self.calls.append(_join(before, last, shared))
 
     def rises(self) -> bool:
         """True if the steps of all calls ascend, each step once."""
@@ -66,7 +69,14 @@ def _copied(column: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
     return None if column is None else np.array(column)
 
 
-def _join(a: Calls, b: Calls) -> Calls:
+def _join(a: Calls, b: Calls, shared: Shared) -> Calls:
+    size = len(a) + len(b)
+    if size < FEWEST:
+        return _joined(a, b)
+    return shared.get("calls", int(a.order[0]), int(b.order[-1]), size, lambda: _joined(a, b))
+
+
+def _joined(a: Calls, b: Calls) -> Calls:
     def both(x: NDArray[np.generic] | None, y: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
         return None if x is None or y is None else np.concatenate([x, y])
 
@@ -75,8 +85,8 @@ def _join(a: Calls, b: Calls) -> Calls:
 
 
 class WideMetrics:
-    def __init__(self, writer: str, seq: int, words: Words) -> None:
-        self.writer, self.seq, self.words = writer, seq, words
+    def __init__(self, writer: str, seq: int, words: Words, shared: Shared) -> None:
+        self.writer, self.seq, self.words, self._shared = writer, seq, words, shared
         self.columns: dict[str, list[tuple[Shape, int]]] = {}  # name -> its shapes, and its column in each
         self.shapes: dict[tuple[object, ...], Shape] = {}
 
@@ -89,7 +99,7 @@ class WideMetrics:
                 self.columns.setdefault(name, []).append((shape, column))
         order = (np.int64(block.number) << 32) + np.arange(len(block.step))
         columns = (block.step, block.time_ns, block.values, block.weights, block.lengths, block.states)
-        shape.append(Calls(order, *map(_copied, columns)))  # type: ignore[arg-type]
+        shape.append(Calls(order, *map(_copied, columns)), self._shared)  # type: ignore[arg-type]
 
     def unscoped(self, name: str) -> list[tuple[Shape, int]]:
         """The shapes of a name without those of single environments, if others remain."""

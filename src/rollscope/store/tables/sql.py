@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rollscope.errors import BadInput, MachineBusy, RollscopeError
-from rollscope.store import arguments
+from rollscope.store import arguments, arrow
 from rollscope.store.arrow import THREADS
 
 from . import spill
@@ -144,6 +145,26 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
         raise BadInput(f"the query failed: {error}") from error
     finally:
         timer.cancel()
+
+
+def columns(answer: pa.Table) -> arrow.Columns:
+    """The answer as numpy arrays. A name that comes again gets a number: a, a_1."""
+    answer = answer.rename_columns(_each_once(answer.column_names))
+    try:
+        return arrow.numpy(answer, {}, ours=[arrow.ESCAPED])
+    except (ValueError, pa.ArrowException) as error:
+        raise BadInput(
+            f"the answer has a value that Python cannot hold: {error}."
+            " Make it a text in the query: CAST(x AS VARCHAR), or ask with as_arrow=True."
+        ) from error
+
+
+def _each_once(names: Sequence[str]) -> list[str]:
+    once: dict[str, None] = {}
+    for name in names:
+        numbered = (f"{name}_{i}" if i else name for i in count())
+        once[next(new for new in numbered if new not in once)] = None
+    return list(once)
 
 
 def too_late(seconds: float, worked: float | None) -> RollscopeError:

@@ -1,0 +1,60 @@
+"""The rows of one table in a growing log, as a handful of parts.
+
+Blocks are gathered in units, and units are joined as they grow, like the digits of a binary
+counter. So a new block seldom costs more than itself, and where a part ends depends on the log
+alone: readers of the same log share theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from rollscope.store.log.block import Table
+
+from .part import Part
+from .shared import Shared
+
+UNIT = 32  # blocks
+
+
+class Parts:
+    """In the order of the log."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._units: list[tuple[int, Part]] = []  # how many units each part has
+        self._open: list[Part] = []  # of blocks that make no unit yet
+
+    def all(self) -> list[Part]:
+        return [part for _, part in self._units] + self._open
+
+    def add(self, blocks: Sequence[Table]) -> list[Part]:
+        """Take blocks that have rows; return their rows alone."""
+        new = []
+        while blocks:
+            room = UNIT - sum(len(part.offsets) for part in self._open)
+            new.append(Part.of(blocks[:room]))
+            blocks = blocks[room:]
+            self._append(new[-1])
+        return new
+
+    def _append(self, new: Part) -> None:
+        self._open.append(new)
+        while len(self._open) > 1 and len(self._open[-2].offsets) < 2 * len(self._open[-1].offsets):
+            last = self._open.pop()
+            self._open.append(self._open.pop().joined(last))
+        if sum(len(part.offsets) for part in self._open) == UNIT:
+            self._push(1, self._joined(self._open))
+            self._open = []
+
+    def _push(self, count: int, part: Part) -> None:
+        while self._units and self._units[-1][0] == count:
+            part, count = self._joined([self._units.pop()[1], part]), 2 * count
+        self._units.append((count, part))
+
+    def _joined(self, parts: Sequence[Part]) -> Part:
+        first, last, size = parts[0].offsets[0], parts[-1].offsets[-1], sum(len(part.offsets) for part in parts)
+        return self._shared.get(
+            parts[0].table, int(first), int(last), size, lambda: reduce(lambda a, b: a.joined(b), parts)
+        )
