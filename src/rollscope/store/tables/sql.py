@@ -154,7 +154,7 @@ def columns(answer: pa.Table) -> arrow.Columns:
         return arrow.numpy(answer, {}, ours=[arrow.ESCAPED])
     except (ValueError, pa.ArrowException) as error:
         raise BadInput(
-            f"the answer has a value that Python cannot hold: {error}."
+            f"the answer has a value that Python cannot hold: {str(error).rstrip('.')}."
             " Make it a text in the query: CAST(x AS VARCHAR), or ask with as_arrow=True."
         ) from error
 
