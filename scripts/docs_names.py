@@ -28,7 +28,10 @@ algorithm. The first reading whose quantity the run holds is the answer. `dialec
 before ours.
 3. The dialect that a run speaks is its framework's, else what the names that it logged are evidence of: a \
 `trainer_state.json` with `frac_reward_zero_std` is TRL's GRPO, so its `kl` is `policy/kl_ref_k3`. Of trainers that \
-log the same names, the more common one is meant: GRPO before RLOO.
+log the same names, the more common one is meant: GRPO before RLOO. slime, miles, ROLL, NeMo-RL, SkyRL, AReaL, \
+prime-rl, tinker-cookbook, ART, rLLM and ms-swift are told by their names, too, if they explain more of a run's names \
+than veRL, OpenRLHF, TRL, RLinf, Trinity-RFT and Telescope do; a name without a dialect means theirs only if those six \
+have no such name.
 4. A name that means the same number comes before one that means another quantity. If there is only the other \
 quantity, it is the answer, with a warning that says how they differ. Asked by our name, another quantity is never \
 given.

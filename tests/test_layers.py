@@ -105,9 +105,10 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     "catalog": {
         "partials": set(),
         "compute": {"partials", "families", "keys", "spec"},
+        "dialects": {"spec"},
         "names": {"families", "spec"},
         "families": {
-            *("partials", "compute", "names"),
+            *("partials", "compute", "dialects", "names"),
             *("flops", "keys", "partition", "reported", "sequence", "spec"),
         },
     },

@@ -64,7 +64,7 @@ def test_a_folder_is_one_run_with_groups_and_rewards(name: str, world: World) ->
     assert [row["reward"] for row in two] == [1.0, 0.0] and len({row["group"] for row in two}) == 1
     assert len({row["task"] for row in two}) == 1  # tinker does not say which task it was
     facts = next(run for run in open_runs(world.imported.root).runs() if run.id == world.id(name))
-    assert facts.framework == ("trl" if name == "swift" else name)  # ms-swift logs TRL's names
+    assert facts.framework == name
 
 
 def test_slime_has_tokens_versions_masks_and_what_training_added(world: World) -> None:

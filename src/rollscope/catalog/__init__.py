@@ -2,6 +2,7 @@
 
 `spec` defines an entry, `keys` the words of a batch; `families/` holds the entries, one file per
 family; `partials/` are numbers that can still be merged; `compute/` runs every definition that a
-batch supports; `names/` maps frameworks' names to entries. `guidance` says what to watch;
-`evaluate` turns evaluation rows into metrics.
+batch supports; `names/` maps frameworks' names to entries, and `dialects/` holds those of the
+frameworks that came later. `guidance` says what to watch; `evaluate` turns evaluation rows into
+metrics.
 """

@@ -35,10 +35,10 @@ def recognises(path: Path) -> bool:
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
     if path.name == "logging.jsonl":
-        place = Place(framework="trl", folder=path.parent, name="", kind="numbers")
+        place = Place(framework="swift", folder=path.parent, name="", kind="numbers")
         yield from numbers(path, since, place.run(path), _stepped)
         return
-    place = Place(framework="trl", folder=path.parent, name="completions")
+    place = Place(framework="swift", folder=path.parent, name="completions")
     yield from growing(path, since, place, _samples)
 
 

@@ -16,7 +16,13 @@ from rollscope.errors import BadInput, nearest
 from .pattern import spellings
 from .versions import admits
 
-FRAMEWORKS = ("verl", "openrlhf", "trl", "rlinf", "trinity", "telescope")
+FIRST = ("verl", "openrlhf", "trl", "rlinf", "trinity", "telescope")  # their names stand beside the entries
+LATER = (
+    *("slime", "miles", "roll", "nemo_rl", "skyrl", "areal", "prime_rl", "verifiers", "tinker", "art", "rllm"),
+    *("swift", "unsloth"),
+)  # theirs stand in `dialects/`; without a dialect they are asked when the first ones have no answer
+FRAMEWORKS = (*FIRST, *LATER)
+LIKE = {"miles": "slime", "rllm": "verl", "swift": "trl", "unsloth": "trl", "verifiers": "prime_rl"}  # share names
 NEWEST = "9999"
 
 
@@ -40,11 +46,19 @@ class Dialect:
 
     def speaks(self, name: Name | None) -> bool:
         """Whether a framework's name belongs to this dialect."""
-        if name is None or name.framework != self.framework or not admits(name.versions, self.version):
+        if name is None or name.framework not in spoken_by(self.framework):
+            return False
+        if not admits(name.versions, self.version if name.framework == self.framework else ""):
             return False
         if not self.version and name in _superseded():
             return False
         return not self.trainer or not name.trainer or self.trainer in name.trainer.split(",")
+
+
+@lru_cache(len(FRAMEWORKS))
+def spoken_by(framework: str) -> tuple[str, ...]:
+    """The frameworks whose names a framework logs: its own, and of the one that it builds on."""
+    return (framework, LIKE[framework]) if framework in LIKE else (framework,)
 
 
 def dialect_of(name: Name) -> str:

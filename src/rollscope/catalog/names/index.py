@@ -59,6 +59,11 @@ class Index:
         exact = [alias.match({}) for alias in known if speaks is None or speaks(alias.via)] if known else []
         return exact or self._find_open(name, speaks)
 
+    def meanings(self, name: str) -> Iterator[Alias]:
+        """All spellings that a name matches, specific or not."""
+        yield from self.literal.get(name, ())
+        yield from (alias for alias in self._possible(name) if alias.spelling.match(name) is not None)
+
     def _find_open(self, name: str, speaks: Speaks | None) -> list[Match]:
         hits = []
         for alias in self._possible(name):

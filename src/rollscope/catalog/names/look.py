@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .dialect import FRAMEWORKS, Dialect
+from .dialect import FIRST, LATER, Dialect
 from .found import Found, answer, as_logged, counted
 from .held import Held, RunNames, full_name, other_heads, other_words
 from .index import indexes
@@ -75,9 +75,10 @@ def readings_of(asked: str, run: RunNames, dialect: str | None) -> Iterator[list
     yield ours
     if run.spoken.dialect is not None:
         yield _spoken(asked, run.spoken.dialect)
-    anywhere = [match for framework in FRAMEWORKS for match in _spoken(asked, framework)]
-    yield _fitting(anywhere, run)
-    yield anywhere
+    for frameworks in (FIRST, LATER):
+        anywhere = [match for framework in frameworks for match in _spoken(asked, framework)]
+        yield _fitting(anywhere, run)
+        yield anywhere
 
 
 def _spoken(asked: str, text: str) -> list[Match]:

@@ -10,10 +10,10 @@ import fnmatch
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rollscope.catalog.spec import METRICS
+from rollscope.catalog.spec import METRICS, Name
 from rollscope.errors import AmbiguousMetric, UnknownMetric, nearest
 
-from .dialect import Dialect, dialect_of
+from .dialect import FIRST, Dialect, dialect_of
 from .index import Speaks, indexes
 from .match import EVALUATION, Match
 from .pattern import HOLE, NUMBERS
@@ -40,17 +40,26 @@ explain = resolve
 
 def lookup(name: str, dialect: str | None = None) -> Match | None:
     """Return the entry behind a name, or None. A run may have names of its own."""
-    ours, theirs = indexes()
-    speaks = _speaks(dialect)
-    if speaks is None and (matches := ours.find(name)):
-        return matches[0]
+    ours = indexes()[0].find(name)
+    if dialect is None and ours:
+        return ours[0]
+    for speaks in (Dialect.parse(dialect).speaks,) if dialect else (_is_of_the_first, None):
+        if (match := _theirs(name, dialect, speaks)) is not None:
+            return match
+    return ours[0] if ours else None
+
+
+def _theirs(name: str, dialect: str | None, speaks: Speaks | None) -> Match | None:
+    """What a name means to the frameworks, seen through the prefix that a tracker put before it."""
     for prefix in PREFIXES:
-        if name.startswith(prefix) and (matches := theirs.find(name.removeprefix(prefix), speaks)):
+        if name.startswith(prefix) and (matches := indexes()[1].find(name.removeprefix(prefix), speaks)):
             match = _choose(name, dialect, matches)
             return replace(match, before=prefix) if prefix else match
-    if speaks is not None and (matches := ours.find(name)):
-        return matches[0]
     return None
+
+
+def _is_of_the_first(name: Name | None) -> bool:
+    return name is not None and name.framework in FIRST
 
 
 def names_of(dialect: str | None = None) -> list[str]:

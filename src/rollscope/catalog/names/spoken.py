@@ -7,7 +7,7 @@ are told apart by how common they are: GRPO comes before RLOO.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +15,7 @@ from functools import lru_cache
 from rollscope.catalog.spec import METRICS, Name
 from rollscope.errors import BadInput
 
-from .dialect import FRAMEWORKS, Dialect
+from .dialect import FIRST, FRAMEWORKS, LATER, Dialect, spoken_by
 from .index import indexes
 from .match import EVALUATION
 
@@ -41,11 +41,11 @@ class Spoken:
 
 def spoken(names: Iterable[str], framework: str | None = None, algorithm: str | None = None) -> Spoken:
     """The dialect of a run with these stored names and recorded facts."""
-    dialect, algorithm = _known(framework), (algorithm or "").lower()
+    names, dialect, algorithm = tuple(names), _known(framework), (algorithm or "").lower()
     if dialect and dialect.trainer:
         return Spoken(framework, algorithm or dialect.trainer, f"the run's framework is {framework}")
     evidence = _evidence(names)
-    chosen = dialect.framework if dialect else _most(_by_framework(evidence), FRAMEWORKS)
+    chosen = dialect.framework if dialect else _later(names) or _most(_by_framework(evidence), FIRST)
     if not chosen:
         return Spoken(None, algorithm)
     trainer = _trainer(chosen, algorithm, evidence)
@@ -81,14 +81,37 @@ def _vias(name: str) -> tuple[Name, ...]:
 
     A pattern that begins with a placeholder fits too much to be evidence.
     """
-    ours, theirs = indexes()
-    bare = _bare(name)
-    if name in ours.literal or bare in ours.literal:
-        return ()
-    if bare not in theirs.literal and (ours.find(name) or (bare != name and ours.find(bare))):
-        return ()
-    vias = [match.via for match in theirs.find(bare) if match.via and not match.via.key.startswith("{")]
+    vias = () if _is_ours(name) else [match.via for match in indexes()[1].find(_bare(name), _is_evidence) if match.via]
     return tuple(via for via in vias if Dialect(via.framework).speaks(via))
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a logged name may as well be one of ours."""
+    (ours, theirs), bare = indexes(), _bare(name)
+    if name in ours.literal or bare in ours.literal:
+        return True
+    return bare not in theirs.literal and bool(ours.find(name) or (bare != name and ours.find(bare)))
+
+
+def _is_evidence(name: Name | None) -> bool:
+    return name is not None and name.framework in FIRST and not name.key.startswith("{")
+
+
+def _later(names: Iterable[str]) -> str:
+    """The later framework that logs more of a run's names than any other; none if it is a tie."""
+    votes = Counter(framework for name in names for framework in _speakers(name))
+    best = max(FRAMEWORKS, key=lambda framework: votes[framework])  # the earlier one of equals
+    return best if best in LATER else ""
+
+
+@lru_cache(100_000)
+def _speakers(name: str) -> frozenset[str]:
+    """The frameworks that log a name, as it is or behind a tracker's prefix; none if it is ours."""
+    if _is_ours(name):
+        return frozenset()
+    found = {alias.via for text in {name, _bare(name)} for alias in indexes()[1].meanings(text)}
+    logged = {via.framework for via in found if via is not None and not via.key.startswith("{")}
+    return frozenset(framework for framework in FRAMEWORKS if logged & {*spoken_by(framework)})
 
 
 def _bare(name: str) -> str:
@@ -113,7 +136,7 @@ def _trainer(framework: str, algorithm: str, evidence: dict[str, tuple[Name, ...
         return next((trainer for trainer in sorted(_trainers_of(algorithm)) if trainer in known), "")
     votes: dict[str, float] = defaultdict(float)
     for vias in evidence.values():
-        trainers = {t for via in vias if via.framework == framework for t in via.trainer.split(",") if t}
+        trainers = {t for via in vias if via.framework in spoken_by(framework) for t in via.trainer.split(",") if t}
         for trainer in trainers:
             votes[trainer] += 1 / len(trainers)
     return _most(votes, COMMON_FIRST, leave_ties=False)
@@ -129,7 +152,7 @@ def _most(votes: dict[str, float], order: tuple[str, ...], leave_ties: bool = Tr
 
 
 def _speaks(framework: str, vias: tuple[Name, ...]) -> bool:
-    return any(via.framework == framework for via in vias)
+    return any(via.framework in spoken_by(framework) for via in vias)
 
 
 def _trainers_of(algorithm: str) -> set[str]:
@@ -141,5 +164,5 @@ def _trainers_of(algorithm: str) -> set[str]:
 @lru_cache(len(FRAMEWORKS))
 def _trainers_in(framework: str) -> frozenset[str]:
     indexes()  # fills METRICS
-    names = (name for entry in METRICS.values() for name in entry.names if name.framework == framework)
+    names = (name for entry in METRICS.values() for name in entry.names if name.framework in spoken_by(framework))
     return frozenset(trainer for name in names for trainer in name.trainer.split(",") if trainer)
