@@ -5,7 +5,7 @@ import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { bothRead, interpolate } from "./base/chart/scale.js";
 import { mergedNames } from "./base/text/metric-names.js";
 import { elsewhere, fitting, format, parse } from "./base/text/url.js";
-import { ROOT, get, part, server } from "./wire/api.js";
+import { ROOT, get, inOrder, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
 import { forgetExact, refresh as refreshSeries, shown, window_ } from "./wire/series.js";
 
@@ -93,14 +93,15 @@ const quietly = (work) =>
     if (error.name !== "AbortError") failure.value = error.message;
   });
 
+const takeRuns = inOrder((list) => {
+  [runs.value, pendingRuns.value] = [list.runs, list.pending];
+});
+
 export const loadRuns = () =>
   quietly(async () => {
     // A screenful comes before all of a large store.
-    for (const path of runs.value ? ["runs"] : ["runs?newest=100", "runs"]) {
-      const list = await get(path);
-      [runs.value, pendingRuns.value] = [list.runs, list.pending];
-      if (!list.pending) return;
-    }
+    for (const path of runs.value ? ["runs"] : ["runs?newest=100", "runs"])
+      if (!(await takeRuns(get(path))).pending) return;
   });
 /** How many runs the server has still to read before it can list them; an event tells of them. */
 export const pendingRuns = signal(0);
@@ -108,21 +109,29 @@ export const pendingRuns = signal(0);
 /** @type {AbortController | null} */
 let loading = null;
 
+/** Counts up when the run has new rows. Pages that show more than series depend on it. */
+export const ticks = signal(0);
+const takeTape = inOrder((/** @type {[string, Tape]} */ [id, answer]) => {
+  if (id === view.value.run) tape.value = answer;
+});
+
+/** @param {string} id @param {number} by how much newer its rows are
+ * @param {AbortSignal} [abort] */
+const loadTape = (id, by, abort) =>
+  quietly(async () => {
+    ticks.value += by;
+    await takeTape(get(`runs/${part(id)}/tape`, abort).then((answer) => [id, answer]));
+  });
+
 /** Load what all pages of a run need. @param {string} id */
 function loadRun(id) {
   loading?.abort();
   const abort = (loading = new AbortController());
-  return quietly(async () => {
-    const path = `runs/${part(id)}`;
-    await Promise.all([
-      get(path, abort.signal).then((d) => {
-        detail.value = d;
-        heard.value = d.run.heard_ns / 1e6;
-      }),
-      get(`${path}/tape`, abort.signal).then((t) => {
-        tape.value = t;
-      }),
-    ]);
+  loadTape(id, 0, abort.signal);
+  quietly(async () => {
+    const answer = await get(`runs/${part(id)}`, abort.signal);
+    detail.value = answer;
+    heard.value = answer.run.heard_ns / 1e6;
   });
 }
 
@@ -223,20 +232,10 @@ function refresh() {
   loadTape(id, 1);
 }
 
-/** @param {string} id @param {number} by how much newer its rows are */
-const loadTape = (id, by) =>
-  quietly(async () => {
-    ticks.value += by;
-    tape.value = await get(`runs/${part(id)}/tape`);
-  });
-
 /** Reload what all pages know of the run, at once: a note was written, or the server came back. */
 export function reload() {
   if (view.value.run) loadTape(view.value.run, 8);
 }
-
-/** Counts up when the run has new rows. Pages that show more than series depend on it. */
-export const ticks = signal(0);
 
 listen((event) => {
   if (event.kind === "run") {

@@ -51,10 +51,12 @@ export function Page() {
 function useDeleted() {
   const [deleted, setDeleted] = useState(/** @type {any[]} */ ([]));
   useEffect(() => {
-    get("bin").then(
+    const abort = new AbortController();
+    get("bin", abort.signal).then(
       (answer) => setDeleted(answer.runs),
       () => {},
     );
+    return () => abort.abort();
   }, [runs.value?.length, held.value]);
   return deleted;
 }

@@ -9,8 +9,10 @@ import { tell, undo } from "../wire/project.js";
 /** The last thing that was done, with the way back; null if there is none. */
 export const done = signal(/** @type {{says: string, back: (() => Promise<void>) | null} | null} */ (null));
 
-/** Run an action. A failure is its sentence. @param {() => Promise<void>} work */
+/** Run an action. A failure is its sentence. What was done before cannot be undone meanwhile.
+ * @param {() => Promise<void>} work */
 async function act(work) {
+  done.value = null;
   try {
     await work();
     await loadRuns();

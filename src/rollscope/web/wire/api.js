@@ -112,5 +112,20 @@ const write = (path, body, abort) =>
     ...(abort ? { signal: abort } : {}),
   });
 
+/** Take answers in the order of their questions: one that a later answer overtook is dropped.
+ * @template T @param {(answer: T) => void} take @returns {(reply: Promise<T>) => Promise<T>} */
+export function inOrder(take) {
+  let [asked, taken] = [0, 0];
+  return async (reply) => {
+    const turn = ++asked;
+    const answer = await reply;
+    if (turn > taken) {
+      taken = turn;
+      take(answer);
+    }
+    return answer;
+  };
+}
+
 /** Escape a part of a path or query. @param {string} text */
 export const part = (text) => encodeURIComponent(text);

@@ -1,7 +1,7 @@
 /** The project log: what people say about runs, as the server keeps it, with undo. */
 
 import { signal } from "@preact/signals";
-import { get, post } from "./api.js";
+import { get, inOrder, post } from "./api.js";
 import { listen } from "./live.js";
 
 /** @typedef {import("./types.gen").SaidShape} Entry */
@@ -12,13 +12,14 @@ export const held = signal(/** @type {Record<string, Record<string, Entry>> | nu
 /** A sentence for each line of the log that cannot be read. */
 export const problems = signal(/** @type {string[]} */ ([]));
 
-export async function loadProject() {
-  const answer = await get("project");
+const take = inOrder((answer) => {
   held.value = answer.held;
   problems.value = answer.problems;
-}
+});
 
-/** @type {Promise<void> | null} */
+export const loadProject = () => take(get("project"));
+
+/** @type {Promise<any> | null} */
 let coming = null;
 
 /** Load the log, unless it is here or on its way. Events keep it up to date. */

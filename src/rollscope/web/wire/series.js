@@ -153,10 +153,10 @@ async function fetchWanted() {
       });
     if (open.length > names.length) schedule(LATER); // what is in view draws first
   } catch (error) {
-    if (/** @type {Error} */ (error).name === "AbortError") return;
-    const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
+    const { name: kind, status, message } = /** @type {import("./api.js").ApiError} */ (error);
     // A notice says that the server is gone.
-    for (const name of names) fail(name, now, status === 0 ? "" : message);
+    const says = kind === "AbortError" ? null : status === 0 ? "" : message;
+    for (const name of names) fail(name, now, says);
   } finally {
     inFlight--;
   }
@@ -210,11 +210,12 @@ function settle(name, now, drawn, runs, answer) {
   entry.answer.value = answer;
 }
 
-/** @param {string} name @param {string} now @param {string} says */
+/** @param {string} name @param {string} now @param {string | null} says null: it was aborted */
 function fail(name, now, says) {
   const entry = wanted.get(name);
-  if (entry && entry.key === now)
-    entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, requested: 0 };
+  if (entry?.key !== now) return;
+  if (says === null) entry.key = "";
+  else entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, requested: 0 };
 }
 
 // ---- stored values at a step, for read-outs of charts whose buckets hold several
