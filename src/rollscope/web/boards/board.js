@@ -38,7 +38,7 @@ export function BoardView({ name, watch }) {
   const change = (/** @type {string} */ id, /** @type {any} */ how) => act((b) => changed(b, id, how));
   const keep = async (/** @type {Panel} */ panel) => {
     await change(panel.id, put(panel));
-    setForm(null);
+    setForm((open) => (open?.id === panel.id ? null : open)); // another one may be open by now
   };
   if (!said.value) return null; // nobody knows yet what is on it
   const who = held ? `changed by ${held.author}, ${clock(held.time_ns / 1e6, now.value)}` : "comes with the catalogue";
@@ -97,6 +97,7 @@ function PanelCard({ panel, change, open }) {
       class=${`card chart panel span-${panel.size} ${dragging ? "over" : ""}`}
       data-panel=${panel.id}
       data-metric=${panel.metrics[0]?.name}
+      tabindex="-1"
       ref=${card}
       onDragOver=${(/** @type {DragEvent} */ e) => {
         e.preventDefault();

@@ -70,7 +70,7 @@ export function Page() {
   const complete = useFirstDrawing() || Boolean(view.value.section);
   useEffect(() => {
     if (view.value.section) document.getElementById(`s-${view.value.section}`)?.scrollIntoView();
-  }, [all !== null]);
+  }, [all !== null, complete]);
   if (!all)
     return failure.value
       ? html`

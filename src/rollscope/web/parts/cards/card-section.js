@@ -128,24 +128,25 @@ function Block({ block, columns, large, labelled, section, first }) {
 }
 
 /** A component whose module is loaded when it is first shown, after the first drawing.
- * @param {() => Promise<any>} load @param {number} [wait] ms */
-export function lazy(load, wait = 80) {
+ * @param {() => Promise<any>} load @param {number} [wait] ms
+ * @param {any} [meanwhile] keeps its place */
+export function lazy(load, wait = 80, meanwhile = null) {
   /** @type {any} */
   let known = null;
   return (/** @type {any} */ props) => {
     const [part, setPart] = useState(() => known);
     useEffect(() => {
-      if (!known)
-        setTimeout(
-          () =>
-            load().then((component) => {
-              known = component;
-              setPart(() => component);
-            }),
-          wait,
-        );
+      if (part) return;
+      const show = async () => {
+        known ??= await load();
+        setPart(() => known);
+      };
+      setTimeout(show, known ? 0 : wait); // another one may have loaded it since this one rendered
     }, []);
-    return part ? h(part, props) : null;
+    return part ? h(part, props) : meanwhile;
   };
 }
-const LazyHeat = lazy(() => import("./heat-card.js").then((m) => m.HeatCard));
+const PLACE = html`
+  <div class="card"></div>
+`;
+const LazyHeat = lazy(() => import("./heat-card.js").then((m) => m.HeatCard), 80, PLACE);

@@ -88,7 +88,7 @@ function useModule(name, load) {
   const [module, setModule] = useState(() => modules.get(name) ?? null);
   useEffect(() => {
     let wanted = true;
-    if (!modules.has(name))
+    if (!module)
       loadOnce(name, load).then(
         (/** @type {any} */ m) => {
           if (wanted) setModule(() => m);
