@@ -3,7 +3,7 @@
  * the hits, a strip shows their steps, and they can be marked and exported together. */
 
 import { computed, signal } from "@preact/signals";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { count, plural } from "../../base/text/format.js";
 import { query } from "../../base/samples/filter-words.js";
 import { h, html } from "../../parts/html.js";
@@ -25,6 +25,7 @@ import { HitStrip } from "./hit-strip.js";
 /** @typedef {import("../../base/samples/step-samples.js").Fate} Fate */
 /** @typedef {{hits: Hit[], state: "looking" | "stopped" | "all" | "cut", error: string}} Search */
 const ROW = 84;
+const PACE = 100; // ms between two drawings of a list that grows
 const ENDS = [" in the run", " in the run pass the filters"];
 /** All hits so far, and those of the list on the screen. */
 const hits = signal(/** @type {Hit[]} */ ([]));
@@ -59,12 +60,15 @@ export function SearchHits({ text }) {
     setAbort(control);
     const now = /** @type {Search} */ ({ hits: [], state: "looking", error: "" });
     setSearch(now);
-    let due = 0; // lines that arrive together are drawn together
+    let [due, drawn] = [0, -PACE]; // lines that arrive together are drawn together
     const draw = () => {
-      due ||= setTimeout(() => {
-        due = 0;
-        setSearch({ ...now });
-      }, 0);
+      due ||= setTimeout(
+        () => {
+          [due, drawn] = [0, performance.now()];
+          setSearch({ ...now });
+        },
+        drawn + PACE - performance.now(),
+      );
     };
     const narrowed = filters ? `&q=${part(filters)}` : "";
     look(run, text, narrowed, control.signal, (line) => {
@@ -81,7 +85,8 @@ export function SearchHits({ text }) {
       due = -1; // draw no more
     };
   }, [run, text, filters]);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // In the frame that says how the search ended, not one later.
     hits.value = search.hits.slice();
     return () => {
       hits.value = [];
