@@ -87,6 +87,18 @@ def site(recorded: Path) -> Iterator[str]:
     served.stop()
 
 
+# Two keys of a chain count as pressed at one time, and toasts, which stay for a moment, are kept:
+# a busy machine may put seconds between two lines of a test.
+STILL = """
+Object.defineProperty(Event.prototype, "timeStamp", { get: () => 0 });
+window.toasts = [];
+new MutationObserver(() => {
+  const toast = document.querySelector(".toast")?.textContent;
+  if (toast) window.toasts.push(toast);
+}).observe(document, { childList: true, characterData: true, subtree: true });
+"""
+
+
 class Watched:
     """A page that records its requests and errors."""
 
@@ -96,6 +108,7 @@ class Watched:
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.add_init_script(STILL)
         self.page = self.context.new_page()
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.on("response", lambda r: self.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from tests.web.conftest import Served, ink, until
+from tests.web.conftest import PATIENCE, Served, ink, until
 
 pytestmark = pytest.mark.browser
 
@@ -66,11 +66,12 @@ def choose(tab: Any, env: str) -> None:
 def test_overview_shows_the_vital_signs_and_samples_of_an_environment(mixed: str, tab: Any) -> None:
     tab.goto(f"{mixed}r/mixed/overview")
     ink(tab, "reward/generated/mean")
-    assert "of 0 to 2" in tab.inner_text(".vitals")
+    until(tab, "document.querySelector('.vitals').innerText.includes('of 0 to 2')")
     choose(tab, "maths")
     until(tab, "document.querySelector('.vitals').innerText.includes('of 0 to 1')")
     until(tab, "document.querySelector('.vitals').innerText.includes('0.25')")
-    assert "maths" in tab.inner_text(".vitals") and "code" not in tab.inner_text(".vitals")  # of evaluations
+    sets = "document.querySelector('.vitals').innerText"  # of evaluations
+    until(tab, f"{sets}.includes('maths') && !{sets}.includes('code')")
     until(
         tab,
         "!document.body.innerText.includes('the code answer') && document.body.innerText.includes('the maths answer')",
@@ -81,8 +82,7 @@ def test_overview_shows_the_vital_signs_and_samples_of_an_environment(mixed: str
 
 def test_the_address_alone_is_enough(mixed: str, tab: Any) -> None:
     tab.goto(f"{mixed}r/mixed/overview?env=code")
-    tab.wait_for_selector(SELECT)
-    assert tab.eval_on_selector(SELECT, "e => e.value") == "code"
+    until(tab, f"document.querySelector('{SELECT}').value === 'code'")
     until(tab, "document.querySelector('.vitals').innerText.includes('1.5')")
 
 
@@ -119,8 +119,10 @@ def test_a_run_in_one_environment_has_no_choice(mixed: str, tab: Any) -> None:
 
 
 def test_what_a_step_has_once_stays_and_the_verdict_is_of_the_run(mixed: str) -> None:
-    whole, code = (httpx.get(f"{mixed}api/runs/mixed/overview", params={"env": env}).json() for env in ("", "code"))
+    def overview(env: str) -> Any:
+        return httpx.get(f"{mixed}api/runs/mixed/overview", params={"env": env}, timeout=PATIENCE).json()
+
+    whole, code, maths = (overview(env) for env in ("", "code", "maths"))
     assert (code["verdict"], code["findings"]) == (whole["verdict"], whole["findings"])
     assert (whole["reward_range"], code["reward_range"]) == ([0, 2], [0, 2])
-    maths = httpx.get(f"{mixed}api/runs/mixed/overview", params={"env": "maths"}).json()
     assert maths["reward_range"] == [0, 1] and {one["sample"]["env"] for one in maths["samples"]} == {"maths"}

@@ -47,23 +47,30 @@ def site(folder: Path) -> Iterator[str]:
 def test_the_chart_of_a_finding_marks_its_own_stretch_alone(site: str, tab: Any) -> None:
     tab.goto(site + "r/chain/findings")
     tab.wait_for_selector(".finding .plot[data-ink]")
-    marked = "all => all.map(p => /marked=(\\d)/.exec(p.dataset.ink)[1])"
-    marks = tab.eval_on_selector_all(".finding .plot[data-ink]", marked)
-    assert marks and set(marks) == {"1"}
+    plots = "[...document.querySelectorAll('.finding .plot[data-ink]')]"
+    until(tab, f"{plots}.length && {plots}.every((plot) => /marked=1\\b/.test(plot.dataset.ink))")
+
+
+# The first finding of the chain stands on the tape's x.
+ON_THE_TAPE = """(() => {
+  const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const step = Number(document.querySelector(".chain .onset").textContent);
+  const { x, width } = box(".tape");
+  return Math.abs(box(".chain circle").x + 3 - (x + 20 + ((width - 40) * 0.91 * step) / 139)) < 4;
+})()"""
 
 
 def test_the_chain_shows_the_cause_first_and_what_follows_below_it(site: str, tab: Any) -> None:
     tab.goto(site + "r/chain/findings")
     tab.wait_for_selector(".chain .link")
     assert tab.inner_text("h1").startswith("Entropy collapsed")
-    rows = [row.get_attribute("data-finding") for row in tab.query_selector_all(".card [data-finding]")]
-    assert rows[0] == "entropy-collapse" and "reward-falling" in rows
-    assert "one cause" in tab.inner_text(".verdict") and tab.query_selector(".chain .elbow")
-    first = tab.evaluate("document.querySelector('.chain circle').getBoundingClientRect().x")
-    tape = tab.evaluate("(r => [r.x, r.width])(document.querySelector('.tape').getBoundingClientRect())")
-    step = int(tab.text_content(".chain .onset").strip())
-    assert abs(first + 3 - (tape[0] + 20 + (tape[1] - 40) * 0.91 * step / 139)) < 4, "it stands on the tape's x"
-    assert "needs" in tab.inner_text(".rule-names.skipped") and tab.query_selector(".cause-columns .checks li")
+    tab.wait_for_selector('.card [data-finding="reward-falling"]')
+    assert tab.get_attribute(".card [data-finding] >> nth=0", "data-finding") == "entropy-collapse"
+    tab.wait_for_selector(".verdict >> text=one cause")
+    tab.wait_for_selector(".chain .elbow", state="attached")
+    until(tab, ON_THE_TAPE)
+    tab.wait_for_selector(".rule-names.skipped >> text=needs >> nth=0")
+    tab.wait_for_selector(".cause-columns .checks li")
 
 
 def test_a_run_is_asked_to_stop_after_a_question(site: str, folder: Path, tab: Any) -> None:
@@ -82,5 +89,6 @@ def test_failures_are_drawn_by_cause_and_their_text_is_text(site: str, tab: Any)
     tab.goto(site + "r/broken/environment")
     tab.wait_for_selector(".env-causes code")
     assert "<img src=x" in tab.inner_text(".env-causes code") and tab.title() != "owned"
-    assert tab.query_selector(".env-causes .bad").inner_text() == "24"
-    assert "trained on as zeros" in tab.inner_text("h1") and len(tab.query_selector_all(".env-block .column")) == 70
+    assert tab.inner_text(".env-causes .bad") == "24"
+    until(tab, "document.querySelector('h1').innerText.includes('trained on as zeros')")
+    until(tab, "document.querySelectorAll('.env-block .column').length === 70")

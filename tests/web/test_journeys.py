@@ -69,12 +69,11 @@ def test_since_when_kl_took_off_and_why_it_matters(site: str, tab: Any) -> None:
     tab.wait_for_selector(".verdict h1")
     until(tab, "document.querySelector('.verdict').innerText.includes('KL to the reference took off since step 2')")
     tab.click("text=more on Findings")
-    row = tab.wait_for_selector('[data-finding="kl-takeoff"]')
-    since = re.search(r"from step (\d+)", row.inner_text())
+    since = re.search(r"from step (\d+)", tab.inner_text('[data-page="findings"] [data-finding="kl-takeoff"]'))
     assert since and 205 <= int(since[1]) <= 225
     tab.click('[data-finding="kl-takeoff"] .claim')
     tab.wait_for_selector(".drawer >> text=First checks")
-    assert "Learning rate against gradient norm" in tab.inner_text(".drawer")
+    until(tab, "document.querySelector('.drawer').innerText.includes('Learning rate against gradient norm')")
     tab.click(".drawer >> text=policy/kl_ref_k3")
     assert ink(tab, "policy/kl_ref_k3")["series"] == 1
     tab.click('[data-metric="policy/kl_ref_k3"] .title')
@@ -88,10 +87,10 @@ def test_two_runs_on_one_chart(site: str, tab: Any) -> None:
     assert ink(tab, "reward/generated/mean")["series"] == 1
     tab.click('.rail button[aria-label="show grpo-6 on charts"]')
     tab.wait_for_selector('[data-metric="reward/generated/mean"] .plot[data-ink^="series=2"]')
-    assert "runs=grpo-6" in tab.url
+    until(tab, "location.search.includes('runs=grpo-6')")
     tab.hover('[data-metric="reward/generated/mean"] .u-over')
-    tab.wait_for_selector('[data-metric="reward/generated/mean"] .tip:not([hidden])')
-    assert {"grpo-6", "grpo-7"} <= set(tab.inner_text('[data-metric="reward/generated/mean"] .tip').split("\n"))
+    names = "[...document.querySelectorAll('[data-metric=\"reward/generated/mean\"] .tip:not([hidden]) span')]"
+    until(tab, f"{names}.map((name) => name.innerText).sort().join() === 'grpo-6,grpo-7'")
 
 
 def test_the_header_is_the_read_out_of_every_chart(site: str, tab: Any) -> None:
@@ -117,8 +116,10 @@ def test_looking_up_a_frameworks_name(site: str, tab: Any) -> None:
 
 def test_a_shared_link_is_the_same_view(site: str, tab: Any, browser: Any) -> None:
     tab.goto(site + "r/grpo-7/metrics")
-    ink(tab, "reward/generated/mean")
-    box = tab.query_selector('[data-metric="reward/generated/mean"] .u-over').bounding_box()
+    tab.wait_for_selector(".rail .run:nth-child(4)")  # the colours of all runs are known
+    plot = '[data-metric="reward/generated/mean"] .plot'
+    tab.wait_for_selector(f'{plot}[data-ink]:not([data-ink*="marked=0"])')  # and the findings
+    box = tab.locator(f"{plot} .u-over").first.bounding_box()
     tab.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
     tab.mouse.down()
     tab.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 40, steps=4)
@@ -128,10 +129,10 @@ def test_a_shared_link_is_the_same_view(site: str, tab: Any, browser: Any) -> No
     tab.fill("[data-search]", "reward")
     tab.keyboard.press("Escape")
     until(tab, "location.search.includes('y=log') && location.search.includes('range=')")
-    here = ink(tab, "reward/generated/mean")
+    here = tab.get_attribute(plot, "data-ink")
     other = Watched(browser)
-    other.page.goto(tab.url)
-    assert ink(other.page, "reward/generated/mean") == here
+    other.page.goto(tab.evaluate("location.href"))
+    other.page.wait_for_selector(f'{plot}[data-ink="{here}"]')
     assert other.page.input_value("[data-search]") == "reward"
     other.context.close()
     tab.go_back()
@@ -151,6 +152,7 @@ def test_every_key_of_the_sheet_has_words_and_the_palette_finds_a_metric(site: s
     ink(tab, "policy/kl_update_k1")
     tab.keyboard.press("Control+k")
     tab.fill(".palette input", "120")
+    tab.wait_for_selector(".palette li >> text=Go to step 120")
     tab.keyboard.press("Enter")
     until(tab, "location.search.includes('step=120')")
     tab.keyboard.press("g")
@@ -163,8 +165,8 @@ def test_hostile_text_is_only_text(site: str, tab: Any) -> None:
     tab.wait_for_selector(".drawer >> text=<img src=x onerror=")
     assert tab.title() != "owned"
     assert tab.query_selector(".drawer img") is None and tab.query_selector(".drawer .model a") is None
-    pills = [p.inner_text() for p in tab.query_selector_all(".drawer .pill")]
-    assert "U+202E" in pills and "ESC[31m" in pills
+    pills = "[...document.querySelectorAll('.drawer .pill')].map((pill) => pill.innerText)"
+    until(tab, f"['U+202E', 'ESC[31m'].every((pill) => {pills}.includes(pill))")
 
 
 @pytest.mark.parametrize("run", ["grpo-7", "ppo-critic"])
@@ -221,15 +223,16 @@ def test_the_index_marks_the_section_that_is_in_view(site: str, tab: Any) -> Non
 def test_a_crash_is_said(site: str, tab: Any) -> None:
     tab.goto(site + "r/ppo-critic/overview")
     tab.wait_for_selector(".state.crashed")
-    assert "CUDA out of memory" in tab.inner_text(".bar")
+    until(tab, "document.querySelector('.bar').innerText.includes('CUDA out of memory')")
 
 
 def test_seven_tabs_live_at_once(site: str, browser: Any) -> None:
     watched = Watched(browser)
     pages = [watched.page] + [watched.context.new_page() for _ in range(6)]
     for page in pages:
-        page.goto(site + "r/grpo-7/metrics", timeout=30_000)
+        page.goto(site + "r/grpo-7/metrics")
         ink(page, "reward/generated/mean")
+    until(pages[0], "document.documentElement.dataset.stream === 'mine'")
     holders = sum(page.evaluate("document.documentElement.dataset.stream === 'mine'") for page in pages)
     assert holders == 1
     watched.context.close()
@@ -243,7 +246,8 @@ def test_it_works_behind_a_prefix(recorded: Path, browser: Any) -> None:
         watched.page.wait_for_selector(".verdict h1")
         watched.page.click(".rail .pages >> text=Metrics")
         ink(watched.page, "reward/generated/mean")
-        assert "/x/y/r/grpo-7/metrics" in watched.page.url and watched.errors == []
+        until(watched.page, "location.pathname === '/x/y/r/grpo-7/metrics'")
+        assert watched.errors == []
         assert all("/x/y/" in url for url in watched.requests)
     finally:
         watched.context.close()
@@ -265,6 +269,10 @@ def test_charts_stay_when_the_server_goes(recorded: Path, browser: Any) -> None:
         assert ink(watched.page, "reward/generated/mean")["points"] == before["points"]
     finally:
         watched.context.close()
+        served.stop()
+
+
+FITS = "[document.documentElement, document.querySelector('#page')].every((e) => e.scrollWidth === e.clientWidth)"
 
 
 @pytest.mark.parametrize("width", [400, 800, 1440])
@@ -274,8 +282,6 @@ def test_nothing_is_wider_than_the_window(site: str, browser: Any, width: int) -
         watched.page.goto(f"{site}r/grpo-7/{page}")
         watched.page.wait_for_selector(f'[data-page="{page}"]')
         until(watched.page, "document.querySelector('#page').innerText.trim().length > 20")
-        over = watched.page.evaluate(
-            "[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)"
-        )
-        assert over == [0, 0], page
+        until(watched.page, ALL_DRAWN)
+        until(watched.page, FITS)
     watched.context.close()

@@ -95,8 +95,8 @@ def test_u_copies_the_address(site: str, tab: Any) -> None:
     tab.goto(site + RUN + "metrics?step=120&y=log")
     tab.wait_for_selector(".tape canvas[data-ink]")
     tab.keyboard.press("u")
-    tab.wait_for_selector(".toast")
-    assert tab.evaluate("navigator.clipboard.readText()") == tab.url
+    until(tab, "toasts.includes('Link copied')")
+    assert tab.evaluate("navigator.clipboard.readText()") == tab.evaluate("location.href")
 
 
 def test_in_the_list_of_runs_space_selects_enter_opens_c_compares(site: str, tab: Any) -> None:
@@ -116,6 +116,7 @@ def test_the_sheet_lists_every_key_and_its_words(site: str, tab: Any) -> None:
     tab.goto(site + RUN + "metrics")
     ink(tab, "reward/generated/mean")
     tab.click('.rail button[aria-label="Keys (?)"]')
+    tab.wait_for_selector(".sheet .keys")
     text = tab.inner_text(".sheet")
     listed = {line.strip() for line in text.splitlines()}
     for key in (
@@ -163,7 +164,7 @@ CONTROLS = [  # page, control, what is true afterwards
         "document.documentElement.dataset.density === 'large'",
     ),
     ("metrics", '.rail button[aria-label^="Dark"]', "document.documentElement.dataset.theme === 'dark'"),
-    ("metrics", '.rail button[aria-label^="Copy the link"]', "document.querySelector('.toast') !== null"),
+    ("metrics", '.rail button[aria-label^="Copy the link"]', "toasts.includes('Link copied')"),
     ("metrics?range=50-100", ".tape .whole", "!location.search.includes('range=')"),
     ("metrics", ".bar .search", "document.querySelector('.palette') !== null"),
     ("metrics", ".rail .pages >> text=Compare", here("compare")),

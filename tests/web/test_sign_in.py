@@ -49,7 +49,7 @@ def test_a_person_signs_in_looks_shares_and_signs_out(browser: Any, site: tuple[
     assert page.url == f"{url}sign-in?to="
 
     _, shared = tokens.make(SqliteBook(str(folder)), "a link", (), "read", 1, (THEIRS,))
-    page.goto(f"{url}sign-in#to=r%2F{THEIRS}&token={shared}")
+    page.goto(f"{url}sign-in#to=r%2F{THEIRS}&token={shared}", wait_until="commit")  # it leads on by itself
     page.wait_for_selector(".rail .foot")
     assert page.url.startswith(f"{url}r/{THEIRS}") and shared not in page.url
     assert not any(shared in asked or text in asked for asked in (r.partition("#")[0] for r in watched.requests))

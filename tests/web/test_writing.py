@@ -72,13 +72,13 @@ def test_not_a_problem_here_hides_a_finding_with_a_word_and_can_be_taken_back(si
     tab.fill(".drawer .hiding input", "beta is 0 here")
     tab.click(".drawer >> text=Hide for this run")
     tab.wait_for_selector(".drawer >> text=Show it again")
-    assert "beta is 0 here" in tab.inner_text(".drawer")
+    until(tab, "document.querySelector('.drawer').innerText.includes('beta is 0 here')")
     until(tab, "/Nothing|^Learning/.test(document.querySelector('.verdict h1').textContent)")
-    assert tab.query_selector('[data-finding="kl-takeoff"]') is None
+    tab.wait_for_selector('[data-finding="kl-takeoff"]', state="detached")
     assert main(["doctor", "sick", "--dir", str(sick)]) == 0
     tab.goto(site + "r/sick/findings")
     tab.wait_for_selector("text=Hidden here")
-    assert "beta is 0 here" in tab.inner_text("#page")
+    until(tab, "document.querySelector('#page').innerText.includes('beta is 0 here')")
     tab.click("#page .rulerow >> text=KL to the reference took off")
     tab.click(".drawer >> text=Show it again")
     tab.wait_for_selector('[data-finding="kl-takeoff"]')
@@ -93,14 +93,14 @@ def test_sql_is_asked_on_the_page_and_the_address_holds_the_query(site: str, tab
     tab.fill(".editor textarea", "SELECT id, completion FROM samples ORDER BY step, id")
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector('[data-answer="240"]')
-    assert (
-        "SELECT%20id" in tab.url and "lowered lr" in tab.inner_text(".grid") and tab.query_selector(".grid img") is None
-    )
+    assert "SELECT%20id" in tab.evaluate("location.href")
+    until(tab, "document.querySelector('.grid').innerText.includes('lowered lr')")
+    assert tab.query_selector(".grid img") is None
     assert len(tab.query_selector_all(".grid .rows .row")) < 80  # only rows in view
     tab.evaluate("document.querySelector('.grid').scrollTop = 1e6")
     tab.wait_for_selector(".grid >> text=119-1")
     tab.click("text=Copy CSV")
-    tab.wait_for_selector(".toast")
+    until(tab, "toasts.includes('240 rows copied as CSV')")
     copied = tab.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("id,completion\n0-0,") and copied.count("\n") == 241
     tab.go_back()
@@ -143,7 +143,7 @@ def test_normalised_the_axis_says_of_which_range_and_the_header_keeps_the_value(
     card = '[data-metric="policy/kl_ref_k3"]'
     tab.wait_for_selector(f"{card} .plot[data-ink]")
     until(tab, f"document.querySelector('{card} .of').textContent.startsWith('observed range 0.001')")
-    assert "0.119" in tab.inner_text(f"{card} .value")
+    until(tab, f"document.querySelector('{card} .value').innerText.includes('0.119')")
     tab.hover(f"{card} .u-over", position={"x": 280, "y": 20})
     until(tab, f"/at step \\d+/.test(document.querySelector('{card} .value').textContent)")
     value = tab.inner_text(f"{card} .value b")
@@ -165,13 +165,8 @@ def test_the_drawer_of_a_point_has_value_change_and_every_rank(tmp_path: Path, t
     try:
         tab.goto(served.url + "r/many/metrics?open=point:policy/entropy&step=4")
         tab.wait_for_selector(".drawer .ranks")
-        text = tab.inner_text(".drawer")
-        assert (
-            "policy/entropy, step 4" in text
-            and "6 nats/token" in text
-            and "Change since 3" in text
-            and "+1 nats/token" in text
-        )
+        for words in ("policy/entropy, step 4", "6 nats/token", "Change since 3", "+1 nats/token"):
+            until(tab, f"document.querySelector('.drawer').innerText.includes('{words}')")
         assert [line.strip() for line in tab.inner_text(".ranks").splitlines() if "nats" in line] == [
             "5 nats/token",
             "6 nats/token",
