@@ -51,8 +51,8 @@ doctor has no name for it.
 
 ORIGINS = ("rldoctor", "rlprobe", "ours", "trl")
 SEEN = (
-    "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401, 501 to 503, 511, 512, 601, 621 to 623, 701 and "
-    "711 were seen."
+    "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401, 501 to 503, 511, 512, 601 to 603, 611, 612, "
+    "621 to 623, 631, 632, 701, 711, 721 and 722 were seen."
 )
 
 
@@ -111,13 +111,14 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     faults = {fault: some for fault, some in by_fault.items() if RIGHT[fault]}
     healthy = {fault: some for fault, some in by_fault.items() if not RIGHT[fault]}
     head = "| ours | delay | " + " | ".join(RIVALS) + " |"
-    lines = [INTRODUCTION, f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
+    lines = [INTRODUCTION, *sentences(patients, ours), "", _seeds(patients), ""]
+    lines += [f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
     lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ORIGINS]
     lines += ["", "Healthy runs: alarms, and of these the bad ones.", ""]
     lines += ["| run | steps | ours | " + " | ".join(RIVALS) + " |", "|---|--:|--:|--:|--:|--:|"]
     lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]
-    return "\n".join([*lines, "", *sentences(patients, ours), "", _seeds(patients)]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _seeds(patients: Sequence[Patient]) -> str:

@@ -67,15 +67,17 @@ def components(main: np.ndarray, form: np.ndarray) -> Recipe:
     return logged(len(main), reward__mean=main + 0.1 * form, **series)
 
 
-def waiting(wait: Callable[[int], float], lanes: tuple[int, int], stale: float) -> Recipe:
-    """A trainer that waits; `lanes` are requests of two workers a step."""
+def waiting(
+    wait: Callable[[int], float], lanes: tuple[int, int], stale: float, later: tuple[int, int] | None = None
+) -> Recipe:
+    """A trainer that waits; `lanes` are requests of two workers a step, `later` since step 20."""
 
     def record(folder: Path) -> Said:
         with rs.init(name="run", dir=str(folder), host=False) as run:
             for step in range(40):
                 end = (step + 1) * 1_000_000_000
                 run.log({"time/waiting_for_data": wait(step), "time/step": 1.0, "staleness/max": stale}, step=step)
-                for worker, requests in enumerate(lanes):
+                for worker, requests in enumerate(later if later and step >= 20 else lanes):
                     for _ in range(requests):
                         run.log_span("generate", end - 10**8, end, lane=f"inference/{worker}", step=step)
         return said(folder, run.id)
@@ -218,9 +220,13 @@ RUN_TABLES: dict[str, Table] = {
             "sampling and training in turns, by design": waiting(lambda step: 0.6, (3, 3), 0.0),
             "it waits alike from the start, and all workers work": waiting(lambda step: 0.5, (3, 3), 1.0),
             "one worker does less, and nobody waits": waiting(lambda step: 0.05, (1, 4), 1.0),
+            "a counter that says more than the whole step, as ever": waiting(lambda step: 1.4, (3, 3), 1.0),
         },
         {
             "one worker is slow and the trainer waits": waiting(lambda step: 0.5, (1, 4), 1.0),
+            "one worker does nothing any more": waiting(
+                lambda step: 0.2 if step < 20 else 0.4, (3, 3), 1.0, later=(0, 5)
+            ),
             "it began to wait at step 20": waiting(lambda step: 0.05 if step < 20 else 0.5, (3, 3), 1.0),
         },
     ),

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.diagnose import Case, Finding, diagnosis, story
+from rollscope.diagnose import Case, Finding, all_rules, diagnosis, story
 from rollscope.diagnose.aggregates import Chunk, compute
 from rollscope.diagnose.engine import examine
 from rollscope.diagnose.needs import AboutRun, Evaluations, FromSamples, HostOf, Need
+from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.reading.live_numbers import MOST_STEPS, spread_steps
 from rollscope.diagnose.rule import make
 from rollscope.store.run import Run
@@ -218,3 +219,32 @@ def test_a_plateau_follows_from_what_began_before_it_could_be_seen() -> None:
 def test_what_no_rule_explains_is_told_after_what_one_does() -> None:
     told = story([finding("catalogue-alarms", 5), finding("engine-mismatch", 20)])
     assert [c.finding.rule for c in told] == ["engine-mismatch", "catalogue-alarms"]
+
+
+def test_a_threshold_of_the_catalogue_follows_what_has_a_name() -> None:
+    from rollscope.diagnose.story import linked
+
+    told = story(linked([finding("catalogue-alarms", 50, "bad"), finding("trainer-waits", 20)]))
+    assert [[f.rule for f in chapter.findings()] for chapter in told] == [["trainer-waits", "catalogue-alarms"]]
+
+
+def test_of_a_gap_to_the_held_out_score_and_a_collapse_the_earlier_one_leads() -> None:
+    from rollscope.diagnose.story import linked
+
+    for first, second in (("entropy-collapse", "proxy-gap"), ("proxy-gap", "entropy-collapse")):
+        (chapter,) = story(linked([finding(second, 40, "bad"), finding(first, 0)]))
+        assert [f.rule for f in chapter.findings()] == [first, second]
+
+
+def test_old_samples_that_pause_for_some_steps_began_with_the_first() -> None:
+    from rollscope.diagnose.testing import said
+
+    ages = np.r_[np.ones(10), np.tile([2.0, 5.0], 15), np.full(12, 4.0), np.tile([2.0, 5.0], 10)]
+    assert [f.step for f in said(all_rules()["staleness"], ages, About())] == [11]
+
+
+def test_a_mismatch_began_where_exactness_ended() -> None:
+    from rollscope.diagnose.testing import said
+
+    gap = np.r_[np.full(30, 1e-13), np.geomspace(2e-5, 0.02, 40)]
+    assert [f.step for f in said(all_rules()["engine-mismatch"], gap)] == [30]

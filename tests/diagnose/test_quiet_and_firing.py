@@ -104,6 +104,13 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 np.r_[0.5 + noise(60, 0.02), ramp(0.5, 0.9, 60)],
             ),
             "far from the reference at once, and the reward holds": (flat(4, 60), level_reward[:60]),
+            "equal updates add up: the square of the steps": (1e-5 * np.arange(90.0) ** 2, level_reward[:90]),
+            "equal gradients while the learning rate warms up": (
+                1e-8 * np.cumsum(np.minimum(np.arange(120.0), 60)) ** 2,
+                level_reward[:120],
+                None,
+                np.minimum(np.arange(120.0), 60),
+            ),
             "nats of a whole answer, not of a token": (24 + np.sin(np.arange(200)), level_reward),
         },
         {
@@ -120,6 +127,11 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "none": (flat(0, 50),),
             "two per cent": (flat(0.02, 50),),
             "high at first, then it learned to stop": (np.r_[flat(0.9, 20), flat(0.01, 40)],),
+            "a tenth, and cut answers are left out of the loss": (
+                flat(0.1, 50),
+                None,
+                About(config={"mask_truncated_completions": True}),
+            ),
         },
         {
             "a third": (flat(0.33, 50),),
@@ -311,12 +323,12 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             ),
             "length falls": (ramp(900, 300, 200), rising),
             "a penalty for each token": (flat(30, 60), level_reward[:60], None, None, flat(-0.01, 60)),
-            "a price seen at two steps is too little to say": (
+            "a slope that is nearly the same at two steps is too little to say": (
                 flat(6, 60),
                 level_reward[:60],
                 None,
                 None,
-                np.r_[flat(0, 58), flat(0.125, 2)],
+                np.r_[flat(0, 58), 0.125, 0.1251],
             ),
             "a price that was there from the start": (flat(30, 60), level_reward[:60], None, None, flat(0.25, 60)),
             "too short to say": (ramp(300, 900, 10), ramp(0, 1, 10)),
@@ -334,6 +346,13 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 None,
                 held_out(np.array([0.21, 0.22, 0.21, 0.2, 0.21, 0.22, 0.21, 0.21])),
             ),
+            "two steps show the same price to the last digit": (
+                flat(6, 60),
+                level_reward[:60],
+                None,
+                None,
+                np.r_[flat(0, 58), flat(0.125, 2)],
+            ),
             "every token adds the same since step 20": (
                 flat(6, 60),
                 level_reward[:60],
@@ -350,8 +369,15 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "a steady price for each token": (np.r_[flat(0, 20), flat(0.9, 40)], flat(0.25, 60)),
             "a weighted sum differs from the start": (flat(0.9, 60), noise(60)),
             "one noisy step": (np.r_[flat(0, 30), 0.9, flat(0, 30)],),
+            "three steps of every nine": (np.where(np.arange(60) % 9 > 5, 0.9, 0.0),),
         },
-        {"noise since step 20": (np.r_[flat(0, 20), 0.8 + noise(40, 0.05)], noise(60))},
+        {
+            "noise since step 20": (np.r_[flat(0, 20), 0.8 + noise(40, 0.05)], noise(60)),
+            "a third of the variance, where nothing at all was added": (
+                np.r_[flat(0, 20), np.tile([0.05, 0.35, 2.0, 0.3], 10)],
+                noise(60),
+            ),
+        },
     ),
     "engine-mismatch": (
         {
@@ -407,6 +433,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "it decays": (ramp(3, 0.3, 200),),
             "two batches with a signal among batches that have none": (
                 np.where(np.isin(np.arange(200), (0, 1, 2, 90, 150)), 1.0, 0.01),
+            ),
+            "five times its neighbours, seldom, while the run learns": (
+                np.where(np.arange(200) % 40 == 38, 5.0, 1.0) + noise(200, 0.05),
+                rising,
             ),
             "large in the first steps of warm-up": (np.r_[[40, 30, 20], flat(1, 100)],),
         },
@@ -483,6 +513,13 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "the model has learnt to need no tool": (ramp(4, 1, 200), rising),
             "one turn from the start": (flat(1, 100), level_reward[:100]),
             "a few short steps": (np.r_[flat(4, 60), flat(1, 5), flat(4, 35)], level_reward[:100]),
+            "the environment allows one turn now": (
+                np.r_[flat(4, 50), flat(1, 50)],
+                level_reward[:100],
+                None,
+                None,
+                About(config={"env": {"max_turns": 1}}),
+            ),
         },
         {"turns collapse to one": (np.r_[flat(4, 50), flat(1, 50)], level_reward[:100])},
     ),
@@ -560,6 +597,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "the usual tail": (flat(60, 40), flat(20, 40)),
             "seconds do not matter": (flat(2, 40), flat(0.1, 40)),
             "too few steps": (flat(600, 5), flat(10, 5)),
+            "long answers that earn more than the short ones": (flat(600, 40), flat(20, 40), None, flat(0.5, 40)),
         },
         {"thirty times the median": (flat(600, 40), flat(20, 40))},
     ),

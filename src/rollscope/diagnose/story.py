@@ -53,14 +53,10 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
         *("gradient-vanished", "gradient-spikes", "dead-groups"),
     ),
     "entropy-collapse": (
-        "dead-groups",
-        "reward-falling",
-        "one-template",
-        "plateau",
-        "gradient-vanished",
-        "zero-gradient",
-        "kl-takeoff",
+        *("dead-groups", "reward-falling", "one-template", "plateau", "gradient-vanished", "zero-gradient"),
+        *("kl-takeoff", "proxy-gap"),
     ),
+    "proxy-gap": ("entropy-collapse", "one-template", "reward-falling"),
     "entropy-explosion": ("truncation", "degenerate-text", "reward-falling"),
     "truncation": ("dead-groups", "reward-falling", "ended-early", "gradient-vanished", "zero-gradient"),
     "dead-groups": (
@@ -131,12 +127,17 @@ def _cause(finding: Finding, findings: Sequence[Finding]) -> str:
 
 def _leads(cause: Finding, finding: Finding) -> bool:
     """Can one explain the other? If each can explain the other, the one that began first does."""
-    if finding.rule not in LEADS_TO.get(cause.rule, ()) or not _in_time(cause, finding):
+    if not _explains(cause.rule, finding.rule) or not _in_time(cause, finding):
         return False
     if cause.rule not in LEADS_TO.get(finding.rule, ()):
         return cause.step <= finding.step + _slack(finding)
     together = abs(cause.step - finding.step) <= AT_ONCE
     return _PLACE[cause.rule] < _PLACE[finding.rule] if together else cause.step < finding.step
+
+
+def _explains(cause: str, rule: str) -> bool:
+    """Is there an edge? A bare threshold of the catalogue follows whatever has a name."""
+    return rule in LEADS_TO.get(cause, ()) or (rule == "catalogue-alarms" and cause in LEADS_TO)
 
 
 def _slack(finding: Finding) -> float:

@@ -71,6 +71,8 @@ def _claim(seen: Failures, zeros: float) -> str:
     cause = seen.causes[0][0].lower() if seen.causes else ""
     if any(word in cause for word in ("reward", "judge", "grader", "verif")):
         return "The grader fails"
+    if cause in ("cancelled", "aborted"):
+        return "Requests are cancelled before they end"
     return "Some tasks fail in the environment" if seen.by_task else "The environment fails"
 
 

@@ -13,6 +13,8 @@ from rollscope.diagnose.needs import FromSamples
 from rollscope.diagnose.rule import Series, rule
 
 PATIENCE = 5
+WIDTH = 9  # points whose median is the level: few samples of a step are read
+EXACT = 1e-6  # of the variance: the reward was its parts, to the last digit
 
 
 @rule("reward-noise", needs=(FromSamples("added_share"),), optional=(FromSamples("added_per_token"),))
@@ -25,8 +27,8 @@ def reward_noise(
     judge's mood, a race in the grader, or a bug. It enters every advantage, and the policy learns
     nothing from it. A weighted sum differs from the start, and is no alarm.
     """
-    now = level(added.value, 5)
-    start = last_stretch(now > watch)
+    now = level(added.value, WIDTH)
+    start = last_stretch(now > (watch / 2 if _opened_exact(added) else watch))
     if len(now) - start < PATIENCE or start < PATIENCE or _is_price(per_token, int(added.step[start])):
         return
     last, first = float(np.median(now[start:])), float(np.median(added.value[: max(1, min(8, start))]))
@@ -40,6 +42,11 @@ def reward_noise(
         check=("Two equal answers with different rewards", "What is added to the reward after scoring?"),
         advice=(Advice("Pin the grader, average several judgements, and log every term of the reward"),),
     )
+
+
+def _opened_exact(added: Series) -> bool:
+    """Was nothing at all added at the opening? Then half of the usual bound is much."""
+    return len(added) > WIDTH and float(added.value[:WIDTH].max()) < EXACT
 
 
 def _is_price(per_token: Series | None, since: int) -> bool:

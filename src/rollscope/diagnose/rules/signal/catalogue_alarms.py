@@ -35,16 +35,19 @@ def catalogue_alarms(case: Case, *, patience: float = 10) -> Iterator[Finding]:
     the step where it began.
     """
     elsewhere = _elsewhere()
+    told: set[str] = set()  # a metric with several scopes is one alarm
     for meaning in case.meanings().values():
         entry = meaning.entry
-        if entry is None or entry.section not in SECTIONS or {entry.name, meaning.name} & elsewhere:
+        if entry is None or entry.section not in SECTIONS or {entry.name, meaning.name} & (elsewhere | told):
             continue
         if meaning.match is not None and meaning.match.scope == "discarded":
             continue  # it teaches nothing, and is often two samples a step
         alarms = [alarm for alarm in entry.alarms if alarm.stat in ("", meaning.stat)]
         series = case.series((meaning.name,)) if alarms else None
         found = [] if series is None else [f for a in alarms if (f := _crossed(meaning, a, series, int(patience)))]
-        yield from sorted(found, key=lambda finding: RANK[finding.severity])[:1]
+        if found:
+            told.add(entry.name)
+            yield min(found, key=lambda finding: RANK[finding.severity])
 
 
 def _elsewhere() -> set[str]:

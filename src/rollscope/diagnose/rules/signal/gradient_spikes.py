@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,16 +10,21 @@ from rollscope.diagnose.curves.opening import opening, robust_spread
 from rollscope.diagnose.curves.series import Mask
 from rollscope.diagnose.curves.window import last_stretch, level
 from rollscope.diagnose.finding import Advice, Finding
-from rollscope.diagnose.reading.known import GRAD
+from rollscope.diagnose.needs import Evaluations
+from rollscope.diagnose.reading.evaluation import Evaluation
+from rollscope.diagnose.reading.known import GRAD, REWARD
+from rollscope.diagnose.reading.progress import improves
 from rollscope.diagnose.rule import FloatArray, Series, rule
 
 LEAST = 20
 PATIENCE = 10
 
 
-@rule("gradient-spikes", needs=(GRAD,))
+@rule("gradient-spikes", needs=(GRAD,), optional=(REWARD, Evaluations()))
 def gradient_spikes(
     grad: Series,
+    reward: Series | None = None,
+    evaluations: Sequence[Evaluation] | None = None,
     *,
     sigmas: float = 8.0,
     times: float = 3.0,
@@ -31,7 +36,7 @@ def gradient_spikes(
 
     One batch can undo hundreds of steps. Spikes often come with a mismatch between engine and
     trainer, with very long samples, or with a loss that divides by little. Open the batches of
-    these steps.
+    these steps. A few small spikes while the run gets better are batches that had more to teach.
     """
     if len(grad) < LEAST:
         return
@@ -46,6 +51,8 @@ def gradient_spikes(
         yield _risen(grad, risen, float(usual[-1]))
     elif len(steps) >= count or _outdoes(grad.value, spike, alone):
         largest = float((grad.value[spike] / before[spike]).max())
+        if largest < jump and improves(reward, evaluations):
+            return
         yield _spikes(grad, [int(step) for step in steps], largest)
 
 

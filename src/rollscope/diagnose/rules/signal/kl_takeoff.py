@@ -13,7 +13,7 @@ from rollscope.diagnose.needs import Evaluations
 from rollscope.diagnose.reading.evaluation import Evaluation
 from rollscope.diagnose.reading.known import KL, REWARD
 from rollscope.diagnose.reading.progress import improves
-from rollscope.diagnose.rule import Series, rule
+from rollscope.diagnose.rule import FloatArray, Series, rule
 
 OPENING = 20  # steps before the rule judges: near zero, every run's KL multiplies
 SPAN = 20  # steps over which growth is compared
@@ -21,6 +21,7 @@ WIDTH = 9  # points whose median is the level
 LASTING = 3.0  # growth that must remain at the end
 FLOOR = 0.002  # nats per token; below it a multiple means nothing
 AT_ONCE = 5  # steps in which a far too large update shows
+STEADY = 1.5  # times what steady learning makes of a KL
 GAINED = 0.15  # of the range of the reward: a gain that pays for a KL
 FAR = 0.1  # nats per token: far from the reference; a k1 of 0.1 is veRL's alert for a mismatch
 ADVICE = (
@@ -29,23 +30,25 @@ ADVICE = (
 )
 
 
-@rule("kl-takeoff", needs=(KL,), optional=(REWARD, Evaluations()))
+@rule("kl-takeoff", needs=(KL,), optional=(REWARD, Evaluations(), "optimiser/lr"))
 def kl_takeoff(
     kl: Series,
     reward: Series | None = None,
     evaluations: Sequence[Evaluation] | None = None,
+    rate: Series | None = None,
     *,
     times: float = 2.5,
     spent: float = 2.0,
 ) -> Iterator[Finding]:
     """KL to the reference took off: it grows several times faster than before, or buys nothing.
 
-    Slow growth is learning. A policy whose KL takes off leaves the region in which its reward can
-    be trusted, and reward often falls a few steps later. A KL of many nats without any gain is the
-    same, seen late. Look at the learning rate against the gradient norm, at the clip fraction, and
-    at the samples of the steps where it began.
+    Slow growth is learning: equal updates add up, so KL grows with the square of their number, or
+    of the sum of the learning rates. A policy whose KL takes off leaves the region in which its
+    reward can be trusted, and reward often falls a few steps later. A KL of many nats without any
+    gain is the same, seen late. Look at the learning rate against the gradient norm, at the clip
+    fraction, and at the samples of the steps where it began.
     """
-    found = next(_takes_off(kl, times), None)
+    found = next(_takes_off(kl, _travelled(kl, rate), times), None)
     if found is not None and _bought(reward, found.step):
         found = None
     found = found or next(_spent(kl, reward, evaluations, spent), None) or _gone_at_once(kl, reward, spent)
@@ -105,13 +108,23 @@ def _spent(
     )
 
 
-def _takes_off(kl: Series, times: float) -> Iterator[Finding]:
+def _travelled(kl: Series, rate: Series | None) -> FloatArray:
+    """How far equal gradients have come at each point: the sum of the learning rates so far."""
+    rates = np.ones(len(kl)) if rate is None or not len(rate) else rate.at(kl.step)
+    known = np.isfinite(rates)
+    if not (rates[known] > 0).any():
+        return np.arange(1.0, len(kl) + 1)
+    return np.maximum(np.cumsum(np.where(known, rates, rates[known].mean())), 1e-12)
+
+
+def _takes_off(kl: Series, way: FloatArray, times: float) -> Iterator[Finding]:
     if len(kl) < OPENING + SPAN:
         return
     now, long = level(kl.value, WIDTH), level(kl.value, SPAN)
     begin = np.arange(OPENING - 1, len(now) - SPAN)  # candidates for the last quiet point
     before, here, after = long[np.maximum(begin - SPAN, 0)], long[begin], now[begin + SPAN]
-    took_off = (after > times * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
+    least = np.maximum(times, STEADY * (way[begin + SPAN - WIDTH // 2] / way[begin - SPAN // 2 + 1]) ** 2)
+    took_off = (after > least * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
     if not took_off.any():
         return
     first = int(begin[np.argmax(took_off)])

@@ -43,6 +43,7 @@ def engine_mismatch(
         return
     if _explained_by_age(k3, stale):
         return
+    start = min(start, last_stretch(k3.value > EXACT)) if _opened_exact(k3) else start
     last, shape = float(now[-1]), _shape(k3, start)
     when, look = SHAPES[shape]
     low = float(np.median(effective.value[-PATIENCE:])) if effective is not None and len(effective) else None

@@ -10,9 +10,11 @@ from rollscope.diagnose.curves.window import average, last_stretch
 from rollscope.diagnose.finding import Advice, Finding
 from rollscope.diagnose.needs import AboutRun
 from rollscope.diagnose.reading.about import About
-from rollscope.diagnose.rule import Series, rule
+from rollscope.diagnose.rule import FloatArray, Series, rule
 
 PATIENCE = 5
+RECENT = 10  # steps whose oldest sample counts: engines get new weights in turns
+PAUSE = 20  # steps without an old sample that do not end the finding
 BOUND = 4.0  # versions; beyond what frameworks begin with, without a bound of the run's own
 AGE = ("staleness/trained/p95", "staleness/p95", "staleness/trained/mean", "staleness/mean", "staleness/max")
 STALE = ("discarded/reason/max_async", "discarded/reason/stale", "discarded/reason/off_policy")
@@ -35,12 +37,18 @@ def staleness(
     with importance weights.
     """
     bound = _bound(about)
-    recent = np.array([age.value[max(0, i - 9) : i + 1].max() for i in range(len(age))])
-    start = last_stretch(recent > bound)
-    if len(recent) - start >= PATIENCE:
+    recent = _oldest(age, RECENT)
+    if len(recent) - last_stretch(recent > bound) >= PATIENCE:
+        start = last_stretch(_oldest(age, PAUSE) > bound)
         yield _old(age, start, float(recent[-1]), bound, bad, kl)
     elif thrown is not None:
         yield from _thrown(thrown, watch)
+
+
+def _oldest(age: Series, width: int) -> FloatArray:
+    """The highest age of the last points, at each point."""
+    padded = np.concatenate([np.full(width - 1, -np.inf), age.value])
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1), np.float64)
 
 
 def _old(age: Series, start: int, now: float, bound: float, bad: float, kl: Series | None) -> Finding:

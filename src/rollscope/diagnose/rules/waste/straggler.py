@@ -8,7 +8,7 @@ import numpy as np
 
 from rollscope.diagnose.curves.ratio import ratio
 from rollscope.diagnose.finding import Advice, Finding
-from rollscope.diagnose.needs import CaseOf
+from rollscope.diagnose.needs import CaseOf, FromSamples
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.rule import Series, rule
 from rollscope.views.answers.signs import Straggler, stragglers
@@ -19,22 +19,29 @@ LEAST = 10
 @rule(
     "straggler-answers",
     needs=(("sample_time/generate/max", "sample_time/slowest/generate"), ("sample_time/generate/p50",)),
-    optional=(CaseOf(),),
+    optional=(CaseOf(), FromSamples("length_reward")),
     order="tuning",
 )
 def straggler_answers(
-    longest: Series, median: Series, case: Case | None = None, *, watch: float = 8.0, least: float = 10.0
+    longest: Series,
+    median: Series,
+    case: Case | None = None,
+    inside: Series | None = None,
+    *,
+    watch: float = 8.0,
+    least: float = 10.0,
+    useful: float = 0.3,
 ) -> Iterator[Finding]:
     """A few answers take many times as long as the others, and the whole step waits for them.
 
-    While the last ones are written, the engine is nearly empty. Long answers may be worth it; then
-    let them continue into the next step.
+    While the last ones are written, the engine is nearly empty. Long answers that earn more than
+    the short ones of their group are worth the wait, and no alarm.
     """
     times = ratio(longest, median)
     if len(times) < LEAST:
         return
     now, seconds = float(np.median(times.value[-LEAST:])), float(np.median(longest.value[-LEAST:]))
-    if now < watch or seconds < least:
+    if now < watch or seconds < least or _earns(inside, useful):
         return
     alone = _alone(case, int(times.step[-1]))
     yield Finding(
@@ -48,6 +55,11 @@ def straggler_answers(
         advice=(Advice("Continue unfinished answers in the next step (partial rollouts)", "UniRL#94, RollPacker"),),
         sample_ids=tuple(one.sample for one in alone),
     )
+
+
+def _earns(inside: Series | None, useful: float) -> bool:
+    """Do the long answers of a group earn more than its short ones?"""
+    return inside is not None and len(inside) >= LEAST and float(np.median(inside.value[-LEAST:])) >= useful
 
 
 def _alone(case: Case | None, last: int) -> list[Straggler]:

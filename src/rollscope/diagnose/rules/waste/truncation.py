@@ -12,6 +12,7 @@ from rollscope.diagnose.reading.known import LENGTH, TRUNCATED
 from rollscope.diagnose.rule import Series, rule
 
 PATIENCE = 10
+MASKED = ("mask_truncated_completions", "overlong_filtering", "overlong_filter", "filter_overlong", "mask_overlong")
 
 
 @rule("truncation", needs=(TRUNCATED,), optional=(LENGTH, AboutRun()))
@@ -27,20 +28,23 @@ def truncation(
 
     A cut answer usually earns nothing, however good it was going to be, so the policy learns from
     an accident. Look at how length grows, whether the limit is simply too small, and whether the
-    model still writes its end token.
+    model still writes its end token. Where the configuration leaves cut answers out of the loss,
+    they teach nothing wrong: then only a large share is worth a look.
     """
     share = average(truncated.value, PATIENCE)
     start = last_stretch(share > watch)
     if len(share) - start < PATIENCE and not _certain(truncated, about):
         return
-    now = float(share[-1])
+    now, masked = float(share[-1]), about is not None and about.setting(*MASKED) is True
+    if masked and now < bad:
+        return
     opened = float(truncated.value[:PATIENCE].mean())
     yield Finding(
         step=int(truncated.step[start]),
         claim="Answers grow until they are cut" if _grew(length) else "Answers are cut at the length limit",
         evidence=f"{100 * now:.0f} % of samples over the last {PATIENCE} steps, "
         f"{100 * opened:.0f} % in the first {PATIENCE}.",
-        severity="bad" if now >= bad else "watch",
+        severity="bad" if now >= bad and not masked else "watch",
         metrics=(truncated.name, length.name if length is not None else "length/completion/generated/mean"),
         check=("Length of the worst group", "Is the limit too small for the task?", "Does the reward pay for length?"),
         advice=(

@@ -23,6 +23,7 @@ from rollscope.views.timeline.window import batches_of, rows_around, window
 
 PATIENCE = 6
 RECENT = 10  # steps whose spans are read
+LOOK = 15  # steps in which the generations of the lanes are counted
 ROLLOUT = ("inference", "engine", "rollout", "worker")
 WAIT = ("time/waiting_for_data", "time/wait_rollout")
 
@@ -42,10 +43,12 @@ def trainer_waits(
         return
     now = level(np.minimum(share.value, 1.0), 5)
     start = last_stretch(now > watch)
+    if len(now) - start < PATIENCE:
+        return
     slow = slow_lane(case)
     first = float(np.median(wait.value[1 : min(16, len(wait) // 3) + 1]))
     seconds = float(np.median(wait.value[-10:]))
-    if len(now) - start < PATIENCE or not (slow or seconds > 3 * first):
+    if not (slow or seconds > 3 * first):
         return
     last, waits = float(now[-1]), _longest_waits(case, int(share.step[-1]))
     yield Finding(
@@ -67,15 +70,24 @@ def trainer_waits(
 
 
 def slow_lane(case: Case) -> str:
-    """The lane that did less than half as much generation as the busiest one, in the last steps."""
+    """The lane that did less than half as much generation as the busiest one, in the last steps.
+
+    A lane that worked at the opening and does nothing now is the slowest of all.
+    """
     if not case.run.has("spans"):
         return ""
     last = case.step if case.step is not None else int(case.run.last_step or 0)
-    rows = case.run.rows_of_steps("spans", list(range(max(0, last - 15), last + 1)))
+    now = _generations(case, max(0, last - LOOK), last)
+    counts = Counter(dict.fromkeys(_generations(case, 0, min(LOOK, last)), 0) | now).most_common()
+    return counts[-1][0] if len(counts) >= 2 and counts[-1][1] < 0.5 * counts[0][1] and counts[0][1] >= 8 else ""
+
+
+def _generations(case: Case, first: int, last: int) -> Counter[str]:
+    """How many generations each lane of the rollouts finished in some steps."""
+    rows = case.run.rows_of_steps("spans", list(range(first, last + 1)))
     pairs = zip(rows["name"].to_pylist(), rows["lane"].to_pylist(), strict=True)
     lanes = [lane for name, lane in pairs if lane and name and "generate" in name and lane.startswith(ROLLOUT)]
-    counts = Counter("/".join(lane.split("/")[:2]) for lane in lanes).most_common()
-    return counts[-1][0] if len(counts) >= 2 and counts[-1][1] < 0.5 * counts[0][1] and counts[0][1] >= 8 else ""
+    return Counter("/".join(lane.split("/")[:2]) for lane in lanes)
 
 
 def _other_side(case: Case, last: int) -> str:
