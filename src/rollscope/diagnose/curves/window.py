@@ -10,8 +10,10 @@ from .series import FloatArray
 
 def level(value: FloatArray, width: int) -> FloatArray:
     """Median of the last `width` points at each point; one outlier does not move it."""
-    padded = np.concatenate([np.full(width - 1, np.nan), value])
-    return np.asarray(np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1), np.float64)
+    windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(width - 1, np.nan), value]), width)
+    whole = width - 1 if np.isfinite(value).all() else len(value)  # from here on no window has a gap
+    parts = np.nanmedian(windows[:whole], axis=1), np.median(windows[whole:], axis=1)  # a third of the time
+    return np.asarray(np.concatenate(parts), np.float64)
 
 
 def average(value: FloatArray, width: int) -> FloatArray:
