@@ -114,7 +114,7 @@ def _travelled(kl: Series, rate: Series | None) -> FloatArray:
     known = np.isfinite(rates)
     if not (rates[known] > 0).any():
         return np.arange(1.0, len(kl) + 1)
-    return np.maximum(np.cumsum(np.where(known, rates, rates[known].mean())), 1e-12)
+    return np.asarray(np.maximum(np.cumsum(np.where(known, rates, rates[known].mean())), 1e-12), np.float64)
 
 
 def _takes_off(kl: Series, way: FloatArray, times: float) -> Iterator[Finding]:
