@@ -1,6 +1,6 @@
 """The rows of one table in a growing log, as a handful of parts.
 
-Blocks are gathered in units, and units are joined as they grow, like the digits of a binary
+Rows are gathered in units, and units are joined as they grow, like the digits of a binary
 counter. So a new block seldom costs more than itself, and where a part ends depends on the log
 alone: readers of the same log share theirs.
 """
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import accumulate
 
 from rollscope.store.log.block import Table
 
 from .part import Part
 from .shared import Shared
 
-UNIT = 32  # blocks
+UNIT = 256  # rows, or the block that makes it more
 
 
 class Parts:
@@ -33,18 +34,24 @@ class Parts:
         """Take blocks that have rows; return their rows alone."""
         new = []
         while blocks:
-            room = UNIT - sum(len(part.offsets) for part in self._open)
-            new.append(Part.of(blocks[:room]))
-            blocks = blocks[room:]
+            count = self._room(blocks)
+            new.append(Part.of(blocks[:count]))
+            blocks = blocks[count:]
             self._append(new[-1])
         return new
 
+    def _room(self, blocks: Sequence[Table]) -> int:
+        """How many of the blocks belong to the unit that is not complete."""
+        rows = sum(map(len, self._open))
+        ends = accumulate((block.rows for block in blocks), initial=rows)
+        return min(len(blocks), sum(end < UNIT for end in ends))
+
     def _append(self, new: Part) -> None:
         self._open.append(new)
-        while len(self._open) > 1 and len(self._open[-2].offsets) < 2 * len(self._open[-1].offsets):
+        while len(self._open) > 1 and len(self._open[-2]) < 2 * len(self._open[-1]):
             last = self._open.pop()
             self._open.append(self._open.pop().joined(last))
-        if sum(len(part.offsets) for part in self._open) == UNIT:
+        if sum(map(len, self._open)) >= UNIT:
             self._push(1, self._joined(self._open))
             self._open = []
 
