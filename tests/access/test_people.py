@@ -56,13 +56,17 @@ def test_an_own_entry_counts_then_the_first_group(tmp_path: Path) -> None:
         (GOOD[GOOD.index("[person") :], "", "lets nobody in"),
         (GOOD[GOOD.index("[person") :], "person = 1", "is a table of names"),
         ("issuer =", "issuer", "cannot be read"),
+        ("issuer =", f"x = {'[' * 100_000}\nissuer =", "cannot be read"),
+        ('"https://login.example.org"', '"https://ann:hunter2@login.example.org"', "a name or a password in it"),
+        ('"https://runs.example.org/"', '"http://:hunter2@runs.example.org/"', "a name or a password in it"),
+        ('"https://login.example.org"', '"https://[login"', "an address that is none"),
     ],
 )
 def test_a_fault_gets_a_sentence(tmp_path: Path, old: str, new: str, says: str) -> None:
     assert old in GOOD
     with pytest.raises(BadInput) as raised:
         people.read(written(tmp_path, GOOD.replace(old, new, 1)))
-    assert says in str(raised.value)
+    assert says in str(raised.value) and "hunter2" not in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 import rollscope as rs
 from rollscope.cli import main
+from rollscope.errors import BadInput
 from rollscope.lake import place
+from rollscope.lake.shipping.requests import Requests
 
 LAKE_TOML = 'format = 1\nid = "{id}"\ncatalog = "catalog.ducklake"\ndata = "data"\n'
 
@@ -28,6 +30,8 @@ def test_a_folder_that_is_no_lake_is_named(tmp_path: Path, capsys: pytest.Captur
         ("format = 1", 'no text under "id"'),
         ('format = 1\nid = "x"\ncatalog = "c"\ndata = "d"', "32 hexadecimal digits"),
         ("format = [", "cannot be read"),
+        ("format = " + "[" * 100_000, "nested too deeply"),
+        ("# " + "x" * (5 << 20), "larger than 4 MB"),
     ],
 )
 def test_a_lake_toml_that_is_odd_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:
@@ -45,6 +49,10 @@ def test_a_lake_toml_that_is_odd_is_a_sentence(tmp_path: Path, text: str, says: 
         ("postgres://db", "", "expected postgres://"),
         ("", "gs://bucket/x", "expected a folder, or s3://"),
         ("", "s3://key:secret-word@bucket/x", "more than a bucket"),
+        ("", "gs://key:secret-word@bucket/x", "more than a bucket"),
+        ("", "s3:/key:secret-word@bucket", "more than a bucket"),
+        ("host=db dbname=lake password=secret-word", "", "holds a password"),
+        ("postgres://[db/lake", "", "no address"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_and_no_key_repeated(
@@ -54,6 +62,15 @@ def test_an_address_that_cannot_be_used_is_refused_and_no_key_repeated(
     said = capsys.readouterr().err
     assert says in said and "secret-word" not in said
     assert not place.is_lake(tmp_path / "lake")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://[server", "https://me:secret-word@server", "https://server?token=secret-word"]
+)
+def test_the_address_of_a_server_is_an_address_alone(url: str) -> None:
+    with pytest.raises(BadInput, match="address") as raised:
+        Requests(url)
+    assert "secret-word" not in str(raised.value)
 
 
 def test_a_folder_with_other_files_is_not_made_a_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ def read(path: str) -> People:
     """What a file says. Raises BadInput with a sentence for one that cannot be used."""
     try:
         said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path!r} cannot be read ({error}). {SHOULD}") from error
     for word in said:
         if word not in WORDS + TABLES:
@@ -82,7 +82,13 @@ def _text(said: Mapping[str, Any], word: str, path: str) -> str:
 
 def _safe(address: str, path: str) -> str:
     """An address that nobody on the way can read."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+        named = parts.username is not None or parts.password is not None
+    except ValueError as error:
+        raise BadInput(f"{path!r} has an address that is none: {error}") from error
+    if named:  # pages and the audit show the address
+        raise BadInput(f"{path!r} has an address with a name or a password in it. Write it without. {SHOULD}")
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL):
         return address
     raise BadInput(f"{path!r} has the address {address[:200]!r}; it must begin with https://, except on this machine")

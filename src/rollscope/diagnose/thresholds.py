@@ -10,7 +10,6 @@ They are numbers, so they need no trust; but whoever reads a finding sees them, 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +51,7 @@ def thresholds(root: str, rules: Mapping[str, Rule]) -> list[Threshold]:
     if folder is None or not os.path.lexists(path):
         return []
     try:
-        table = tomllib.loads(regular_file.read(path, MOST_BYTES).decode("utf-8"))
+        table = regular_file.read_toml(path, MOST_BYTES)
     except (OSError, ValueError) as error:  # no TOML, no text, or no file
         raise BadInput(f"{path} cannot be read: {error}. It holds tables of rules, as in [truncation]") from error
     return [one for rule, given in table.items() for one in _of_rule(path, rule, given, rules)]

@@ -10,9 +10,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from rollscope.errors import BadInput, CannotWrite, CorruptFile, NotFound
+from rollscope.store import regular_file
 
 NAME = "lake.toml"
 FORMAT = 1
@@ -62,10 +63,8 @@ def read(folder: str | os.PathLike[str]) -> Place:
     path = os.path.join(folder, NAME)
     if not os.path.isfile(path):
         raise NotFound(f"{folder!r} is no lake: it has no {NAME}. Make one with: rollscope lake init {folder}")
-    import tomllib  # a folder that is no lake needs none of it
-
     try:
-        said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        said = regular_file.read_toml(path)
     except (OSError, ValueError) as error:
         raise CorruptFile(f"{path} cannot be read ({error}). It names the lake's catalogue and data.") from error
     return _checked(folder, path, said)
@@ -118,8 +117,8 @@ def _quoted(text: str) -> str:
 
 def check_catalog(catalog: str) -> None:
     """Raise a sentence for a catalogue that we cannot use. A key in it is not repeated."""
-    url = urlsplit(catalog)
-    if url.password is not None or "password" in url.query.lower():
+    url = _split("catalogue", catalog)
+    if url.password is not None or "password=" in catalog.lower():  # also libpq's words: host=… password=…
         raise BadInput(f"the address of the catalogue holds a password. {_SECRET}")
     if url.scheme and (url.scheme not in POSTGRES or not url.path.strip("/")):
         raise BadInput(
@@ -130,12 +129,19 @@ def check_catalog(catalog: str) -> None:
 
 def check_data(data: str) -> None:
     """Raise a sentence for a place of objects that we cannot use."""
-    url = urlsplit(data)
+    url = _split("data", data)
+    if url.scheme and ("@" in data or url.query):
+        raise BadInput(f"the address of the data holds more than a bucket and a prefix. {_SECRET}")
     if url.scheme and (url.scheme != "s3" or not url.netloc):
         raise BadInput(f"the data {data[:80]!r} are at no place that we know; expected a folder, or s3://BUCKET/PREFIX")
-    if "@" in url.netloc or url.query:
-        raise BadInput(f"the address of the data holds more than a bucket and a prefix. {_SECRET}")
     _check_text("data", data)
+
+
+def _split(what: str, address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError as error:
+        raise BadInput(f"the address of the {what} is no address: {error}") from error
 
 
 def _check_text(what: str, text: str) -> None:

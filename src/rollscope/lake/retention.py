@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from rollscope.errors import BadInput, MachineBusy
 from rollscope.lake.cache import bringing, mirror
 from rollscope.lake.shipping.push import Pusher
+from rollscope.store import regular_file
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 from rollscope.store.seal.let_go import let_go
 
@@ -60,7 +60,9 @@ class Due:
 
 def rules(place: Place) -> Rules:
     """The rules of `lake.toml`."""
-    said = tomllib.loads(Path(place.folder, NAME).read_text(encoding="utf-8")).get("retain", {})
+    said = regular_file.read_toml(os.path.join(place.folder, NAME)).get("retain", {})
+    if not isinstance(said, dict):
+        raise BadInput(f"retain = {said!r} in lake.toml is no table: write [retain], and the days under it")
     known = {f"{what}_days": what for what in COLUMNS}
     for key in set(said) - known.keys() - {"unless_tagged"}:
         raise BadInput(f"[retain] of lake.toml has {key!r}; it knows {', '.join([*known, 'unless_tagged'])}")

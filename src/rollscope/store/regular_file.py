@@ -14,6 +14,7 @@ import stat
 from typing import Any, BinaryIO
 
 MOST_JSON_BYTES = 64 << 20
+MOST_TOML_BYTES = 4 << 20  # people write these by hand
 MOST_DEPTH = 100  # of lists and mappings inside each other; Python's own limit is not much higher
 _LASTING = {errno.EINVAL, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 _KINDS = {
@@ -66,6 +67,16 @@ def read(path: str, most: int) -> bytes:
 def read_json(path: str, most: int = MOST_JSON_BYTES) -> Any:
     """The JSON value in a file."""
     return parsed(read(path, most))
+
+
+def read_toml(path: str, most: int = MOST_TOML_BYTES) -> dict[str, Any]:
+    """What a TOML file says; a ValueError if it is not TOML, not UTF-8, or nested too deeply."""
+    import tomllib  # few runs have one
+
+    try:
+        return tomllib.loads(read(path, most).decode("utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def parsed(raw: bytes | str) -> Any:

@@ -177,7 +177,7 @@ def read(path: str | Path, changes: Iterable[str] = ()) -> Config:
         table = tomllib.loads(Path(path).read_text())
     except OSError as error:
         raise BadInput(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{str(path)!r} is not TOML: {error}") from None
     for change in changes:
         config_table.change(table, change)

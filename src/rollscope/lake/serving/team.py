@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rollscope.errors import BadInput, CorruptFile, nearest
 from rollscope.lake.place import Place
+from rollscope.store import regular_file
 
 from .quotas import bytes_of
 
@@ -27,7 +26,7 @@ def read(place: Place) -> Team:
     if not os.path.isfile(path):
         return Team()
     try:
-        said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        said = regular_file.read_toml(path)
     except (OSError, ValueError) as error:
         raise CorruptFile(f"{path} cannot be read ({error}). See docs/lake.md for what it may say.") from error
     for name in said:

@@ -44,7 +44,10 @@ class Requests:
     """One connection to a server, which is opened again when it breaks."""
 
     def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise BadInput(f"the address of the server is none: {error}") from error
         if parts.username or parts.password or parts.query or parts.fragment or not parts.hostname:
             raise BadInput(
                 f"a server is named by its address alone, such as https://runs.example.org; keep the token in {TOKEN}"
