@@ -63,7 +63,8 @@ def main() -> int:
         if not (VENVS / folder).exists():
             pip(name, "--no-deps", "--target", str(VENVS / folder), package)
     env = {**os.environ, "ROLLSCOPE_FRAMEWORKS": "1"}
-    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]]
+    patient = ("-o", "timeout=1800")  # the first test of a file waits for all its trainings
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *patient, *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, env=env).returncode
 
 
