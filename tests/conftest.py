@@ -17,6 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the backgrou
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # A sealer comes when it gets a processor, and moves files that a test looks at.
 os.environ.setdefault("ROLLSCOPE_SEAL", "0")
+os.environ.setdefault("WANDB__SERVICE_WAIT", "300")  # seconds that wandb gives its own process to start
 # How long an example takes says something about the machine, and CI draws the same ones each time.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ

@@ -85,6 +85,7 @@ def record(tmp_path: Path, *command: str, **env: str) -> Any:
         "HOME": str(tmp_path),
         "TRACKIO_DIR": str(tmp_path / "trackio"),
         "HF_HUB_OFFLINE": "1",
+        "WANDB__SERVICE_WAIT": "300",
         "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db",
     }
     words = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *command]

@@ -67,7 +67,8 @@ def script(tmp_path: Path, code: str, **env: str) -> Any:
     """Run a program with a clean environment in a folder of its own."""
     trackers = ("WANDB", "SWANLAB", "TRACKIO", "ROLLSCOPE")
     clean = {key: value for key, value in os.environ.items() if not key.startswith(trackers)}
-    environment = {**clean, "HOME": str(tmp_path), "TRACKIO_DIR": str(tmp_path / "trackio"), **env}
+    home = {"HOME": str(tmp_path), "TRACKIO_DIR": str(tmp_path / "trackio"), "WANDB__SERVICE_WAIT": "300"}
+    environment = {**clean, **home, **env}
     words = [sys.executable, "-c", code]
     return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240)
 

@@ -35,7 +35,7 @@ def held(steps: int = STEPS) -> Held:
 def take(url: str, tmp_path: Path, address: str = "wandb://team/countdown", **env: str) -> Any:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("WANDB")}
     home = {"HOME": str(tmp_path), "WANDB_CACHE_DIR": str(tmp_path / "cache"), "WANDB_DIR": str(tmp_path)}
-    login = {"WANDB_BASE_URL": url, "WANDB_API_KEY": "a" * 40, "WANDB_SILENT": "true"}
+    login = {"WANDB_BASE_URL": url, "WANDB_API_KEY": "a" * 40, "WANDB_SILENT": "true", "WANDB__SERVICE_WAIT": "300"}
     words = [sys.executable, "-m", "rollscope", "import", address, "--dir", str(tmp_path / "runs"), "--json"]
     environment = {**clean, **home, **login, **env}
     return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240)
