@@ -62,7 +62,8 @@ def main() -> int:
     for folder, (name, package) in BESIDE.items():
         if not (VENVS / folder).exists():
             pip(name, "--no-deps", "--target", str(VENVS / folder), package)
-    env = {**os.environ, "ROLLSCOPE_FRAMEWORKS": "1"}
+    ray = {"RAY_worker_register_timeout_seconds": "300", "RAY_memory_monitor_refresh_ms": "0"}  # others work here, too
+    env = {**os.environ, **ray, "ROLLSCOPE_FRAMEWORKS": "1"}
     patient = ("-o", "timeout=1800")  # the first test of a file waits for all its trainings
     command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *patient, *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, env=env).returncode
