@@ -80,12 +80,12 @@ def test_a_threshold_can_be_set(tmp_path: Path) -> None:
 def test_a_growing_run_gives_the_numbers_of_one_read_at_once(tmp_path: Path) -> None:
     with record(tmp_path) as run:
         run.log_samples(samples(0), step=0)
-        run.flush()
+        run.flush(60)
         reader = rs.open(tmp_path).run(run.id)
         assert Case.of(reader).aggregate("length_reward") is not None
         run.log_samples(samples(1), step=1)
         run.log_samples([{"id": "0.0", "reward": 9.0}], step=0)  # a sample of a step that was read changes
-        run.flush()
+        run.flush(60)
         reader.refresh()
         grown = Case.of(reader).aggregate("length_reward")
     once = Case.of(rs.open(tmp_path).run(run.id)).aggregate("length_reward")

@@ -73,11 +73,11 @@ def test_a_step_closes_at_commit_at_the_step_after_the_next_and_at_the_end(init)
     run.log({"a": 1.0}, step=0)
     run.log({"a": 2.0}, step=1)
     run.commit(1)
-    run.flush()
+    run.flush(60)
     _until(lambda: 1 in sink.metrics())
     assert 0 not in sink.metrics(), "a step may still get values while the next one runs"
     run.log({"a": 3.0}, step=2)
-    run.flush()
+    run.flush(60)
     _until(lambda: 0 in sink.metrics())
     run.finish()
     assert sink.metrics() == {0: {"a": 1.0}, 1: {"a": 2.0}, 2: {"a": 3.0}}

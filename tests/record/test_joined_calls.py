@@ -144,7 +144,7 @@ def test_facts_that_come_late_add_what_was_missing_and_count_nothing_twice(init:
     run = init(sinks=[sink])
     for call in (TOKENS, REWARDS, TOKENS, {"old_logp": -2 * np.ones((4, 3))}, REWARDS, {"lr": 0.1}):
         run.log_batch(call, step=0)
-        assert run.flush()
+        assert run.flush(60)
     run.finish()
     got = {name: float(value) for name, value in sink.steps[0].items()}
     assert got["samples/generated"] == got["counter/samples"] == got["counter/episodes"] == 8

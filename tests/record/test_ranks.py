@@ -114,7 +114,7 @@ run = rs.init(name="c", id="c", dir=folder, host=False, shard=shard, shards=shar
 for step in range(first, last):
     for _ in range(2):  # micro-batches
         run.log_batch({"prompt_tokens": np.full(2, 1.0), "completion_tokens": np.full(2, 4.0 + shard)}, step=step)
-run.flush()
+run.flush(60)
 if end == "killed":
     import os, signal
     os.kill(os.getpid(), signal.SIGKILL)

@@ -122,11 +122,11 @@ def test_a_run_that_ends_on_a_full_disk_reports_what_it_could_not_write(small_di
 def test_a_removed_folder_is_restored(init, recorded, tmp_path):
     run = init()
     run.log({"a": 1.0}, step=0)
-    run.flush()
+    run.flush(60)
     subprocess.run(["rm", "-r", str(run.folder)], check=True)
     time.sleep(0.3)
     run.log({"a": 2.0}, step=1)
-    run.flush()
+    run.flush(60)
     run.finish()
     got = recorded(run)
     assert got.values["a", 0] == [1.0] and got.values["a", 1] == [2.0] and (run.folder / "run.json").exists()
@@ -190,7 +190,7 @@ class Broken(LogFiles):
 
 def test_rows_are_given_up_in_order_and_counted(init, recorded):
     run = init()
-    run.flush()
+    run.flush(60)
     drain = run._recorder._drain
     real = drain.files
     drain.files = Broken(run.folder, "b" * 16, {})
@@ -226,7 +226,7 @@ class Hanging(LogFiles):
 def test_a_disk_that_hangs_stops_neither_training_nor_the_end(init, monkeypatch, capfd):
     monkeypatch.setattr("rollscope.record.recorder.PATIENCE_SECONDS", 0.3)
     run = init()
-    run.flush()
+    run.flush(60)
     real = run._recorder._drain.files
     disk = run._recorder._drain.files = Hanging(run.folder, "b" * 16, {})
     run.log({"a": 1.0}, step=0)
@@ -288,7 +288,7 @@ def test_forked_children_write_files_of_their_own(init, recorded):
 
 def test_a_fork_that_records_nothing_leaves_nothing(init):
     run = init()
-    run.flush()
+    run.flush(60)
     pid = os.fork()
     if not pid:
         os._exit(0)
@@ -343,7 +343,7 @@ def test_logs_go_on_to_the_next_file_when_one_has_grown(init, recorded, monkeypa
     run = init()
     for step in range(40):
         run.log({f"m/{i}": float(step) for i in range(1_000)}, step=step)
-        run.flush()
+        run.flush(60)
     run.finish()
     got = recorded(run)
     assert len(got.opens) > 2 and got.ends == len(got.opens) and got.numbers == 40_000

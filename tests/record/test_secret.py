@@ -341,7 +341,7 @@ run.declare(env="e", password="LEAK08")
 run.note("login with password=LEAK09", data_key="x", api_key="LEAK10")
 run.log_span("s", 1, 2, secret="LEAK11", url="https://a:LEAK12@h")
 run.log({{"a": 1.0}}, step=0)
-run.flush()
+run.flush(60)
 raise ValueError("cannot connect with password='LEAK13' to https://u:LEAK14@host")
 """
 

@@ -37,7 +37,7 @@ def trained(run: Any, steps: int, first: int = 0) -> int | None:
 def hearing(folder: Path, **more: Any) -> Any:
     run = rs.init(name="r", id="r", dir=folder, host=False, **more)
     assert not run.should_stop(0)
-    run.flush()
+    run.flush(60)
     return run
 
 
@@ -75,7 +75,7 @@ def test_a_resumed_run_does_not_stop_again(tmp_path: Path) -> None:
     run.finish()
     again = rs.init(id="r", resume=True, dir=tmp_path, host=False)
     again.should_stop(last)
-    again.flush()
+    again.flush(60)
     time.sleep(1.2)  # two looks of the thread that reads requests
     assert trained(again, last + 3, last + 1) is None
     assert requested(opened(tmp_path, "r")) is None
@@ -88,7 +88,7 @@ def test_a_resumed_run_does_not_stop_again(tmp_path: Path) -> None:
 def test_a_run_that_cannot_hear_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with rs.init(name="deaf", id="r", dir=tmp_path, host=False) as run:
         run.log({"loss": 1.0}, step=0)
-        run.flush()
+        run.flush(60)
         assert main(["stop", "r", "--dir", str(tmp_path)]) == 2
     assert "does not hear requests to stop" in (said := capsys.readouterr().err) and "process" in said
     assert not (tmp_path / "r" / "stop.json").exists() and kept(tmp_path) == []
@@ -141,7 +141,7 @@ for step in range(1_000_000):  # until it is stopped, or the test has seen enoug
         last = step
         break
     if step == 10 and rank == 0:
-        run.flush()
+        run.flush(60)
         print("hears", flush=True)
 print("last", last, flush=True)
 run.finish()
@@ -195,7 +195,7 @@ def test_a_rule_stops_only_what_began_in_this_attempt(tmp_path: Path) -> None:
     with run.span("save_checkpoint", step=20):
         pass
     trained(run, 50)
-    run.flush()
+    run.flush(60)
     reader = opened(tmp_path, "r")
     assert ask_for(reader, gone(40)).why == (
         "Entropy collapsed since step 40. Resume from step 20: its checkpoint is the last one before that."
@@ -204,7 +204,7 @@ def test_a_rule_stops_only_what_began_in_this_attempt(tmp_path: Path) -> None:
     again = rs.init(id="r", resume=True, dir=tmp_path, host=False)
     again.should_stop(50)
     again.log({"loss": 1.0}, step=50)
-    again.flush()
+    again.flush(60)
     reader = opened(tmp_path, "r")
     assert reader.first_step == 50 and ask_for(reader, gone(40)) is None
     assert ask_for(reader, gone(52)) is not None

@@ -31,7 +31,7 @@ def test_a_finding_is_opened_in_the_run_and_is_over_when_the_run_says_so(tmp_pat
             run.log({"policy/entropy": value, "policy/kl_ref_k3": 0.001}, step=at[0])
             run.commit(at[0])
             at[0] += 1
-        run.flush()
+        run.flush(60)
 
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         with rs.init(name="sick", id="sick", dir=str(tmp_path), host=False) as run:

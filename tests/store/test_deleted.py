@@ -64,7 +64,7 @@ import sys
 import rollscope as rs
 run = rs.init(project="p", name="living", id="living", dir=sys.argv[1], host=False)
 run.log({"x": 1.0}, step=0)
-run.flush()
+run.flush(60)
 print("began", flush=True)
 sys.stdin.readline()
 """

@@ -235,7 +235,7 @@ def test_a_silent_run_says_for_how_long(tmp_path: Path) -> None:
     run = rs.init(name="r", dir=str(tmp_path), host=False)
     for step in range(20):
         run.log({"reward/mean": step / 20}, step=step)
-    run.flush()
+    run.flush(60)
     reader = rs.open(tmp_path).run(run.id)
     said = judged(reader, now=time.time() + 40).verdict
     run.finish()
@@ -246,7 +246,7 @@ def test_a_run_that_is_heard_but_makes_no_step_is_stalled(tmp_path: Path) -> Non
     run = rs.init(name="r", dir=str(tmp_path), host=False)
     for step in range(20):
         run.log({"reward/mean": step / 20}, step=step)
-    run.flush()
+    run.flush(60)
     reader = rs.open(tmp_path).run(run.id)
     later = time.time() + 600
     os.utime(reader.folder.path, (later, later))
