@@ -87,8 +87,9 @@ logs.shutdown()
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    words = [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json"]
+def serving(folder: Path, *command: str) -> Iterator[str]:
+    command = command or ("serve", "--no-browser")
+    words = [sys.executable, "-m", "rollscope", *command, "--dir", str(folder), "--port", "0", "--json"]
     server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -377,9 +378,10 @@ def test_odd_shapes_inside_a_batch_are_left_out_and_never_fail(tmp_path: Path) -
     assert sorted(rs.open(tmp_path).run(folder.name).sql("SELECT id FROM spans")["id"].tolist()) == [5, 6]
 
 
-def test_the_server_refuses_what_it_refuses_elsewhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("serve", "--no-browser"), ("otlp",)], ids=lambda words: words[0])
+def test_the_server_refuses_what_it_refuses_elsewhere(command: tuple[str, ...], tmp_path: Path) -> None:
     body = json.dumps(traces(span(1), rl__run__id="r")).encode()
-    with serving(tmp_path) as url:
+    with serving(tmp_path, *command) as url:
         assert post(f"{url}/v1/traces", body) == (200, {})
         assert post(f"{url}/v1/traces", body, host="evil.example")[0] == 403
         assert post(f"{url}/v1/traces", body, origin="http://evil.example")[0] == 403

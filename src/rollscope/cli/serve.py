@@ -25,6 +25,7 @@ from rollscope.lake import place
 from rollscope.server import memory
 
 from ._book import book, exists
+from ._listener import listen
 from ._terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from rollscope.server.sign_in.provider import Provider
 
 PORT = 7700
-BACKLOG = 2048  # connections that may wait, as uvicorn has it
 FIRST_RUNS = 50  # of a lake that are there before the page opens; the others follow
 
 
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     tokens = _book(args, lake or own)
     if tokens is None:
         _check_open_to_network(args.host, args.port, args.insecure)
-    listener = _listen(args.host, args.port)
+    listener = listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path, "https" if args.certificate else "http")
     mirroring = _mirroring(lake) if lake else None
     folder, behind = (own, None) if mirroring is None else (mirroring.folder, mirroring.behind)
@@ -217,20 +217,3 @@ def _url(host: str, port: int, root_path: str, scheme: str) -> str:
     name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     prefix = f"/{root_path.strip('/')}/" if root_path.strip("/") else "/"
     return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}{prefix}"
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Open a socket that takes connections, or raise a sentence that says why it failed."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG)  # who reads the address may connect at once, and is answered as soon as there is one
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise BadInput(
-            f"cannot listen on {host}:{port} ({str(error).rstrip('.')}). Another server may already use the port;"
-            f" try --port {port + 1 if 0 < port < 65535 else 0}."
-        ) from error
-    return listener
