@@ -12,6 +12,7 @@ from tests.recorded import KINDS, ROWS  # noqa: E402
 
 BEGIN, END = "<!-- recorded: written by make docs -->\n", "<!-- end -->\n"
 SPELLED = {
+    "agentlightning": "Agent-Lightning",
     "areal": "AReaL",
     "art": "ART",
     "miles": "miles",
@@ -27,6 +28,7 @@ SPELLED = {
     "telescope": "Telescope",
     "tinker": "tinker-cookbook",
     "trinity": "Trinity-RFT",
+    "trl": "TRL",
 }
 
 

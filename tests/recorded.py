@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 KINDS = ("numbers", "samples", "groups", "tokens", "log-probabilities", "versions", "turns", "spans", "evaluations")
-LIVE, FILES = "live", "import, `--follow`"
+LIVE, FILES, SENT = "live", "import, `--follow`", "OpenTelemetry, or its files"
 PACKAGE = "with the package on the CPU"
 LOGGERS = "with the package's own loggers on the CPU"
 FORMAT = "with files in its format, read in its source"
@@ -31,6 +31,8 @@ def _row(framework: str, way: str, holds: str, tested: str) -> Row:
 
 
 ROWS = (
+    _row("trl", FILES, "numbers, samples, groups, evaluations", "with files that the package wrote"),
+    _row("agentlightning", SENT, "samples, turns, spans", "with spans in its form, read in its source"),
     _row("openrlhf", LIVE, "numbers, samples, evaluations", LOGGERS),
     _row("rlinf", LIVE, "numbers, evaluations", LOGGERS),
     _row("trinity", LIVE, "numbers, samples, evaluations", LOGGERS),

@@ -25,6 +25,7 @@ from rollscope.sources.otlp.body import LARGEST
 from rollscope.sources.otlp.receiver import Receiver
 from rollscope.sources.otlp.seen import RECENT, SpanIds
 from rollscope.store import store as rs
+from tests.recorded import SENT, held, recorded
 
 CLIENT = """
 import json, sys
@@ -422,6 +423,7 @@ def test_the_file_of_a_collector_is_imported_and_followed_and_damage_costs_a_lin
     report = imported.take(file)
     assert report.files[str(file)] == "otlp" and len(report.skipped) == 3
     run = imported.run()
+    assert recorded(run) == held("agentlightning", SENT)
     (sample,) = records(run.sql("SELECT * FROM samples"))
     assert (sample["id"], sample["prompt"], sample["completion"], sample["reward"]) == ("ro-1", "hi", "hello", 0.75)
     assert json.loads(sample["rewards"]) == {"main": 0.75, "format": 1.0} and sample["stop_reason"] == "stop"

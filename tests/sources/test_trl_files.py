@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.recorded import held, recorded
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "trl"
 each_run = pytest.mark.parametrize("run", ["grpo", "dpo", "ppo", "grpo_nan"])
 
@@ -94,6 +96,7 @@ def test_completions_are_samples_with_their_group_and_rewards(imported: Any) -> 
     assert all(s["prompt"] and s["completion"] is not None and not math.isnan(s["advantage"]) for s in first)
     weighted = sum(r["digit_reward"] + 0.5 * r["brevity_reward"] for r in rewards) / 16
     assert weighted == pytest.approx(history("grpo")["reward"][1], rel=1e-6)
+    assert recorded(imported.run(grpo)) == held("trl")
 
 
 def test_of_several_checkpoints_the_last_is_read(imported: Any, tmp_path: Path) -> None:
