@@ -100,7 +100,8 @@ RECORDED = {  # frameworks that log another's names and no more: the run says wh
 
 @pytest.mark.parametrize("framework", LOGGED)
 def test_a_run_is_told_by_the_names_it_logged(framework: str) -> None:
-    assert (spoken(LOGGED[framework]).dialect or "").partition(":")[0] == framework
+    told = spoken(LOGGED[framework])
+    assert (told.dialect or "").partition(":")[0] == framework and "names, such as" in told.why
 
 
 @pytest.mark.parametrize("framework", [*LOGGED, *RECORDED])
@@ -135,6 +136,7 @@ def test_a_number_with_the_other_sign_is_read_with_ours() -> None:
         (("critic/rewards/mean", "actor/entropy", "timing_s/gen", "response_length/mean"), "verl"),
         (("train/loss", "train/grad_norm", "train/learning_rate", "train/reward", "train/epoch"), "trl"),
         (("reward", "loss", "frac_reward_zero_std", "kl"), "trl:grpo"),
+        (("actor/entropy", "timing_s/gen", *(f"perf/part_{i}_time" for i in range(9))), "verl"),
     ],
     ids=str,
 )

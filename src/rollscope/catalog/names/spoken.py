@@ -51,7 +51,7 @@ def spoken(names: Iterable[str], framework: str | None = None, algorithm: str | 
     trainer = _trainer(chosen, algorithm, evidence)
     version = f"@{dialect.version}" if dialect and dialect.version else ""
     said = f"{chosen}{f':{trainer}' if trainer else ''}{version}"
-    why = _sentence(said, framework if dialect else None, [key for key in evidence if _speaks(chosen, evidence[key])])
+    why = _sentence(said, framework if dialect else None, _logged_by(chosen, names, evidence))
     return Spoken(said, algorithm or trainer, why)
 
 
@@ -67,6 +67,12 @@ def _sentence(said: str, framework: str | None, names: list[str]) -> str:
     if framework == said:
         return f"the run's framework is {said}"
     return f"the run logs {said} names, such as {' and '.join(sorted(names)[:SHOWN])}" if names else f"it is {said}"
+
+
+def _logged_by(framework: str, names: Iterable[str], evidence: dict[str, tuple[Name, ...]]) -> list[str]:
+    if framework in LATER:
+        return [name for name in names if any(who == framework for who, _ in _speakers(name))]
+    return [key for key, vias in evidence.items() if any(via.framework == framework for via in vias)]
 
 
 def _evidence(names: Iterable[str]) -> dict[str, tuple[Name, ...]]:
@@ -98,20 +104,23 @@ def _is_evidence(name: Name | None) -> bool:
 
 
 def _later(names: Iterable[str]) -> str:
-    """The later framework that logs more of a run's names than any other; none if it is a tie."""
-    votes = Counter(framework for name in names for framework in _speakers(name))
+    """The later framework that logs more of a run's names than any other; none if it is a tie.
+
+    All names of one pattern count once, so that a loose pattern does not outvote exact names.
+    """
+    votes = Counter(framework for framework, _ in {pair for name in names for pair in _speakers(name)})
     best = max(FRAMEWORKS, key=lambda framework: votes[framework])  # the earlier one of equals
     return best if best in LATER else ""
 
 
 @lru_cache(100_000)
-def _speakers(name: str) -> frozenset[str]:
-    """The frameworks that log a name, as it is or behind a tracker's prefix; none if it is ours."""
+def _speakers(name: str) -> frozenset[tuple[str, Name]]:
+    """Who logs a name, as it is or behind a prefix, and what they call it; nobody if it is ours."""
     if _is_ours(name):
         return frozenset()
     found = {alias.via for text in {name, _bare(name)} for alias in indexes()[1].meanings(text)}
-    logged = {via.framework for via in found if via is not None and not via.key.startswith("{")}
-    return frozenset(framework for framework in FRAMEWORKS if logged & {*spoken_by(framework)})
+    logged = [via for via in found if via is not None and not via.key.startswith("{")]
+    return frozenset((who, via) for who in FRAMEWORKS for via in logged if via.framework in spoken_by(who))
 
 
 def _bare(name: str) -> str:
@@ -149,10 +158,6 @@ def _most(votes: dict[str, float], order: tuple[str, ...], leave_ties: bool = Tr
     if len(winners) > 1 and leave_ties:
         return ""
     return min(winners, key=lambda word: (order.index(word) if word in order else len(order), word), default="")
-
-
-def _speaks(framework: str, vias: tuple[Name, ...]) -> bool:
-    return any(via.framework in spoken_by(framework) for via in vias)
 
 
 def _trainers_of(algorithm: str) -> set[str]:
