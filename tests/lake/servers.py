@@ -47,15 +47,17 @@ class Postgres:
     def _run(self, program: str, *words: str) -> None:
         path = next(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"), None) or shutil.which(program)
         as_other = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
-        subprocess.run([*as_other, str(path), *words], check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=120)
+        subprocess.run([*as_other, str(path), *words], check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=300)
 
     def start(self) -> None:
         options = f"-p {self.port} -k {self.folder} -c fsync=off -c listen_addresses=127.0.0.1"
-        self._run("pg_ctl", "-D", str(self.folder / "d"), "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self._run(
+            "pg_ctl", "-D", str(self.folder / "d"), "-o", options, "-l", str(self.folder / "log"), "-t", "280", "start"
+        )
 
     def stop(self, how: str = "immediate") -> None:
         """Stop at once, as a kill would: what was not committed is gone."""
-        self._run("pg_ctl", "-D", str(self.folder / "d"), "-m", how, "-w", "stop")
+        self._run("pg_ctl", "-D", str(self.folder / "d"), "-m", how, "-t", "280", "stop")
 
     @property
     def url(self) -> str:
