@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import httpx
@@ -18,7 +18,7 @@ import pytest
 import rollscope as rs
 from rollscope.server.changes import News
 from rollscope.server.library import Library
-from rollscope.server.listing.run_rows import RunRows
+from rollscope.server.listing.run_rows import BUSY_SECONDS, RunRows
 from rollscope.server.watcher import Watcher
 from rollscope.store.project.log import ProjectLog
 
@@ -102,3 +102,21 @@ def test_a_change_is_told_while_a_request_holds_the_run(tmp_path: Path) -> None:
         (later,) = watcher._events(News())
         assert (later["step"], later["state"]) == (1, "running")
         assert watcher._events(News()) == []
+
+
+def test_a_list_asked_for_after_the_end_of_a_run_says_that_it_is_over(tmp_path: Path) -> None:
+    """The event of the end makes a page ask for the list while its charts hold the run."""
+    run = rs.init(project="p", name="n", id="n", dir=tmp_path, host=False)
+    run.log({"reward/mean": 1.0}, step=1)
+    run.flush()
+    library = Library(str(tmp_path))
+    rows = RunRows(library)
+    watcher = Watcher(library, rows, "", ProjectLog(tmp_path))
+    assert [kept.state for kept in rows.rows()[0]] == ["running"]
+    run.finish()
+    assert [event["state"] for event in watcher._events(News(grown=["n"]))] == ["finished"]
+    with ThreadPoolExecutor(1) as other:
+        with library.reading("n"):
+            asked = other.submit(rows.rows)
+            wait([asked], 5 * BUSY_SECONDS)  # an answer that does not wait for the run has the old row
+        assert [kept.state for kept in asked.result(60)[0]] == ["finished"]

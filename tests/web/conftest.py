@@ -25,6 +25,11 @@ FLAGS = [
     "--force-color-profile=srgb",
 ]
 SIZE = {"width": 1440, "height": 900}
+# Keeps the messages that stand on the screen for a moment, because a busy test would miss one.
+COLLECT_TOASTS = """() => { window.toasts = []; new MutationObserver(() => {
+  const words = document.querySelector('.toast')?.textContent;
+  if (words && window.toasts.at(-1) !== words) window.toasts.push(words);
+}).observe(document.body, { subtree: true, childList: true, characterData: true }); }"""
 PATIENCE = 60  # seconds that anything may take on a machine with every core busy
 
 

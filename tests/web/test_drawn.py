@@ -92,9 +92,9 @@ def site(project: Path) -> Iterator[str]:
         served.stop()
 
 
-def frame_of(tab: Any) -> Any:
-    tab.wait_for_selector("iframe[data-drawing='drawn']")
-    return next(frame for frame in tab.frames[1:] if frame.url.endswith("/frame"))
+def frame_of(tab: Any, which: int = 0) -> Any:
+    """A drawn frame. Ask it with locators, which wait: it is known later than its ink."""
+    return tab.locator("iframe[data-drawing='drawn']").nth(which).content_frame
 
 
 def test_markdown_is_off_until_it_is_asked_for_and_runs_nothing(site: str, tab: Any) -> None:
@@ -103,16 +103,16 @@ def test_markdown_is_off_until_it_is_asked_for_and_runs_nothing(site: str, tab: 
     assert "# Head" in tab.inner_text(".conversation") and not tab.query_selector("iframe")
     tab.click(".reader .controls button:has-text('Markdown')")
     until(tab, "document.querySelectorAll('iframe[data-drawing=drawn]').length === 2")
-    drawn = [frame for frame in tab.frames[1:] if frame.query_selector("h1")]
-    assert drawn and drawn[0].inner_text("h1") == "Head" and drawn[0].query_selector("mfrac")
-    until(drawn[0], "document.documentElement.scrollHeight <= innerHeight")  # nothing is cut
-    assert not drawn[0].query_selector("img, a, script:not(body > script)")
+    drawn = frame_of(tab, 1)  # after the prompt
+    assert drawn.locator("h1").inner_text() == "Head" and drawn.locator("mfrac").count()
+    until(drawn.locator("html"), "document.documentElement.scrollHeight <= innerHeight")  # nothing is cut
+    assert drawn.locator("img, a, script:not(body > script)").count() == 0
     assert tab.title() != "owned" and "view=markdown" in tab.evaluate("location.search")
 
 
 def test_a_trusted_viewer_draws_its_environment(site: str, tab: Any) -> None:
     tab.goto(f"{site}r/a/rollouts?group=good")
-    assert frame_of(tab).inner_text("#ok") == "drawn"
+    assert frame_of(tab).locator("#ok").inner_text() == "drawn"
     assert "# Head" in tab.inner_text(".conversation")  # the text stays below
 
 
@@ -121,8 +121,8 @@ def test_a_hostile_viewer_reaches_nothing(site: str, elsewhere: str, browser: An
     tab = watched.page
     tab.goto(f"{site}r/a/rollouts?group=hostile")
     frame = frame_of(tab)
-    assert frame.inner_text("#ok") == "drawn"
-    frame.evaluate("document.querySelector('#away').click()")
+    assert frame.locator("#ok").inner_text() == "drawn"
+    frame.locator("#away").evaluate("link => link.click()")
     tab.evaluate("fetch('/api/runs').then((reply) => reply.text())")  # asked for later, answered
     assert tab.title() != "owned" and tab.evaluate("location.href").startswith(site)
     assert Elsewhere.asked == []

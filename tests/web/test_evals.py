@@ -63,10 +63,10 @@ def test_did_checkpoint_300_lose_what_200_could_do_and_show_me_one(evals_site: s
     until(tab, "document.querySelector('.matrix').dataset.count === '1'")
     tab.click(".matrix .rows .taskrow")
     until(tab, "document.querySelectorAll('.answer mark').length >= 2")
-    left, right = (part.inner_text() for part in tab.query_selector_all(".answer"))
+    left, right = tab.eval_on_selector_all(".answer", "all => all.map((part) => part.innerText)")
     assert "Step 200" in left and "so 18." in left and "Step 300" in right and "so 21." in right
     assert "Question 7: <b>apples</b>" in tab.inner_text(".task-prompt"), "text of a run is only text"
-    assert "open=task:0007" in tab.url
+    assert "open=task:0007" in tab.evaluate("location.href")
     until(tab, "document.querySelector('.pass-curve') !== null")
     assert "pass@1 went from 0.467 to 0.533 and pass@2 went from 0.467 to 0.533" in tab.inner_text(".pass-curve")
     until(tab, "document.querySelector('.read.trained-on a') !== null")
@@ -115,7 +115,7 @@ def test_tasks_stand_under_their_tags_with_the_mean_of_each(evals_site: str, tab
     tab.fill(".eval-filters [data-search]", "seven")
     until(tab, "document.querySelector('.matrix').dataset.count === '4'")
     assert tab.evaluate(rows)[2].startswith("seven 1 task: step 200: 1")
-    assert "by=tag" in tab.url
+    assert "by=tag" in tab.evaluate("location.href")
 
 
 def test_scores_without_right_and_wrong_rise_and_fall(evals_site: str, tab: Any) -> None:

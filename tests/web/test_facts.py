@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rollscope as rs
-from tests.web.conftest import Served, until
+from tests.web.conftest import COLLECT_TOASTS, Served, until
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
@@ -45,8 +45,9 @@ def test_what_differs_comes_first_and_every_setting_can_be_found_and_copied(site
     tab.fill("[data-search]", "optim lr")
     until(tab, "!document.querySelector('[data-block=\"Packages\"]')")
     assert "adam" not in tab.inner_text('[data-block="Configuration"]')
+    tab.evaluate(COLLECT_TOASTS)
     tab.click('[data-block="Configuration"] .value')
-    tab.wait_for_selector("text=Copied")
+    until(tab, "window.toasts.some((words) => words.startsWith('Copied'))")
     assert float(tab.evaluate("navigator.clipboard.readText()")) == 6e-4
     assert tab.title() != "owned"
 

@@ -6,6 +6,7 @@ The page requests only this machine. No file outside the run is read, whatever p
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.server.routes.samples.media import below
-from tests.web.conftest import Served, Watched, until
+from tests.web.conftest import PATIENCE, Served, Watched, until
 from tests.web.rollout_runs import HOSTILE, picture
 
 pytestmark = pytest.mark.browser
@@ -182,23 +183,14 @@ def test_hidden_characters_are_named(site: tuple[str, Path], tab: Any) -> None:
     assert separators <= set(pills["separators"])
 
 
-# Keeps the duration of the longest animation frame in window.long.
-LONGEST_FRAME = """() => {
-  window.long = 0;
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) window.long = Math.max(window.long, entry.duration);
-  }).observe({ type: 'long-animation-frame' });
-}"""
-
-
-def test_a_million_marks_do_not_block_the_page(site: tuple[str, Path], tab: Any) -> None:
+def test_a_million_marks_are_counted_and_few_of_them_are_laid_out(site: tuple[str, Path], tab: Any) -> None:
+    """A browser takes minutes to lay out a letter with a million marks."""
     i = list(TEXTS).index("marks")
     tab.goto(f"{site[0]}r/hostile/rollouts?step=0&view=n1&group=g{i}&sample=h{i}")
     tab.wait_for_selector(f'[data-sample="h{i}"] .ink .textblock')
-    tab.evaluate(LONGEST_FRAME)
+    assert tab.evaluate("document.body.textContent.split('\\u0301').length") < 1000
     tab.keyboard.press("j")
     until(tab, f"!document.querySelector('[data-sample=h{i}]')")
-    assert tab.evaluate("window.long") < 2000
 
 
 def test_media_is_shown_from_below_the_run_and_nowhere_else(site: tuple[str, Path], browser: Any) -> None:
@@ -227,8 +219,11 @@ def test_media_opened_by_itself_runs_nothing(site: tuple[str, Path], browser: An
     assert "sandbox" in answer.headers["content-security-policy"]
     assert answer.headers["content-type"].startswith("image/")
     assert "owned" not in watched.page.title()
-    # Other requests were stopped by the page's own policy.
-    assert all(url.startswith("http://127.0.0.1:") or stopped.get(url) == "csp" for url in watched.requests)
+    foreign = [url for url in watched.requests if not url.startswith("http://127.0.0.1:")]
+    deadline = time.monotonic() + PATIENCE
+    while not stopped.keys() >= set(foreign) and time.monotonic() < deadline:
+        watched.page.title()  # takes in what the browser tells meanwhile
+    assert {stopped.get(url) for url in foreign} <= {"csp"}, "the page's own policy stops what it asks for"
     watched.context.close()
 
 
@@ -242,7 +237,7 @@ def test_the_server_refuses_paths_that_lead_elsewhere(site: tuple[str, Path], pa
         if "\0" in sent or not sent:
             continue
         latin = sent if sent.isascii() else sent.encode().decode("latin1")
-        answer = httpx.get(f"{site[0]}api/runs/hostile/media/{latin}", timeout=5)
+        answer = httpx.get(f"{site[0]}api/runs/hostile/media/{latin}", timeout=PATIENCE)
         # Dots may lead out of the API, to the page.
         html = answer.headers["content-type"].startswith("text/html")
         assert answer.status_code in (400, 404) or html, sent

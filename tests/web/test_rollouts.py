@@ -104,8 +104,9 @@ def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
     tab.keyboard.press("Escape")
     tab.keyboard.press("j")
     until(tab, f"document.querySelector('[data-hit].at').dataset.hit !== '{first}'")
-    tab.click("[data-hit] >> nth=3")
-    tab.wait_for_selector(f'[data-sample="{tab.get_attribute("[data-hit].at", "data-hit")}"] .call.failed')
+    fourth = tab.get_attribute("[data-hit] >> nth=3", "data-hit")
+    tab.click(f'[data-hit="{fourth}"]')
+    tab.wait_for_selector(f'[data-sample="{fourth}"] .call.failed')
     tab.click(".word.phrase")
     tab.wait_for_selector("#groups .group")
     assert "q=" not in address(tab)
@@ -147,8 +148,7 @@ def test_a_prompt_that_was_solved_and_forgotten(rolls: str, tab: Any) -> None:
     tab.click("text=/^Forgotten 1/")
     strip = tab.wait_for_selector(f'[data-task="{TASKS[0]}"] .strip')
     assert strip.get_attribute("data-visits") == "40"
-    box = strip.bounding_box()
-    tab.mouse.click(box["x"] + box["width"] * 20.5 / 40, box["y"] + 8)
+    strip.click(position={"x": strip.bounding_box()["width"] * 20.5 / 40, "y": 8})
     until(tab, "/group=g(19|20|21)\\.0/.test(location.search)")
     tab.wait_for_selector("[data-sample] .conversation")
     tab.click(".visit >> nth=0")
@@ -200,6 +200,7 @@ def test_tokens_in_colour(rolls: str, tab: Any) -> None:
         tab.wait_for_selector(f'[data-ink*="colour={colour}"]')
         assert colour in address(tab)
         assert tab.inner_text('[data-sample="s35.1.2"] .written .ink') == before  # colour changes no character
+    tab.wait_for_selector(".reader .top >> text=was")  # the head has all its words, and moves nothing any more
     tab.hover('[data-sample="s35.1.2"] .written .ink span >> nth=1')
     until(tab, "/token 1, logprob .*sampler gap 0.02/.test(document.querySelector('[data-token-line]').textContent)")
 
@@ -302,6 +303,7 @@ def test_every_order_of_the_list_is_by_what_it_says(folder: Path, rolls: str, ta
 
 def test_filters_are_words_and_the_histogram_is_one(rolls: str, tab: Any) -> None:
     tab.goto(f"{rolls}r/rolls/rollouts?step=35&view=all")
+    tab.wait_for_selector(".rollouts [aria-label=Environment]")  # stands above the histogram, and may come after it
     box = tab.wait_for_selector(".histogram canvas[data-ink]").bounding_box()
     tab.mouse.move(box["x"] + 2, box["y"] + 10)
     tab.mouse.down()

@@ -58,10 +58,17 @@ def test_an_answer_is_drawn_as_one_likes_and_saved_for_everyone(site: str, brows
 
 
 def test_a_note_is_changed_removed_and_brought_back(site: str, tab: Any) -> None:
+    late: list[Any] = []  # the first tape, which has no note, comes after the second
+    tab.route("**/api/runs/r/tape", lambda route: late.append((route, route.fetch())), times=1)
     tab.goto(site + "r/r/metrics?open=notes:&step=3")
     tab.fill(".notebox textarea", "lowered lr")
     tab.click(".notebox button")
     tab.wait_for_selector(".noted")
+    tab.wait_for_selector(".tape canvas[data-ink*='notes=1']")
+    for route, answer in late:
+        route.fulfill(response=answer)
+    until(tab, "fetch('/api/health').then(() => true)")
+    tab.wait_for_selector(".tape canvas[data-ink*='notes=1']")
     tab.click(".noted button:has-text('Edit')")
     tab.fill(".noted textarea", "lowered the learning rate")
     tab.click(".noted button:has-text('Keep')")
@@ -70,6 +77,7 @@ def test_a_note_is_changed_removed_and_brought_back(site: str, tab: Any) -> None
     tab.click(".noted button:has-text('Remove')")
     until(tab, "!document.querySelector('.noted')")
     tab.wait_for_selector(".tape canvas[data-ink*='notes=0']")
+    tab.wait_for_selector(".drawer [role=status]:has-text('Note removed')")  # an event may have said so before
     tab.click(".drawer button:has-text('Undo')")
     until(tab, "document.querySelector('.noted')?.innerText.includes('lowered the learning rate')")
     tab.wait_for_selector(".tape canvas[data-ink*='notes=1']")

@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 import rollscope as rs
-from tests.web.conftest import Served, Watched, ink, until
+from tests.ports import free_port
+from tests.web.conftest import COLLECT_TOASTS, PATIENCE, Served, Watched, ink, until
 
 pytestmark = pytest.mark.browser
 REWARD = '[data-metric="reward/mean"]'
@@ -57,8 +57,9 @@ def test_an_empty_store_shows_the_lines_that_fill_it_and_copies_them(tmp_path: P
         tab.goto(served.url)
         tab.wait_for_selector('[data-state="empty"]')
         assert len(tab.inner_text("pre").splitlines()) == 10
+        tab.evaluate(COLLECT_TOASTS)
         tab.click("text=Copy")
-        tab.wait_for_selector(".toast")
+        until(tab, "window.toasts.length === 1")
         assert tab.evaluate("navigator.clipboard.readText()").startswith("import rollscope as rs")
         assert "rollscope import" in tab.inner_text(".empty")
         tab.close()
@@ -100,8 +101,7 @@ def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_pe
     _release(page, held)
     assert ink(page, "reward/mean")["points"] == 60
     until(page, f"document.querySelector('{REWARD} .note').textContent === ''")
-    page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
-    page.dispatch_event(".toolbar input[type=number]", "change")
+    from_step_20(page)
     until(page, f"getComputedStyle(document.querySelector('{REWARD} canvas')).opacity === '0.6'")
     assert ink(page, "reward/mean")["points"] == 60
     _release(page, held)
@@ -109,8 +109,13 @@ def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_pe
     until(page, f"getComputedStyle(document.querySelector('{REWARD} canvas')).opacity === '1'")
 
 
+def from_step_20(page: Any) -> None:
+    page.fill(".toolbar input[type=number]", "20")
+    page.press(".toolbar input[type=number]", "Enter")
+
+
 def _release(page: Any, held: list[Any]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not held and time.monotonic() < deadline:
         page.evaluate("1")  # lets the browser handle its events
     while held:
@@ -132,7 +137,7 @@ time.sleep(600)
 
 def test_the_caret_stands_on_the_tape_before_it_is_known_whose_run_it_is(served: Served, watched: Watched) -> None:
     page, held = watched.page, []
-    for path in ("**/api/runs", "**/api/runs/r"):  # holds back name, state and colour of the run
+    for path in ("**/api/runs*", "**/api/runs/r"):  # holds back name, state and colour of the run
         page.route(path, lambda route: held.append(route))
     page.goto(served.url + "r/r/glossary")
     page.wait_for_selector('.tape canvas.over[data-caret="59"]')
@@ -143,12 +148,20 @@ def test_the_caret_stands_on_the_tape_before_it_is_known_whose_run_it_is(served:
 
 def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: Any) -> None:
     process = subprocess.Popen([sys.executable, "-c", SILENT, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "recorded\n"
-    process.send_signal(signal.SIGSTOP)  # alive, and no heartbeat comes, however long this takes
-    long_ago = time.time() - 600
-    for entry in os.scandir(tmp_path / "r"):
-        os.utime(entry.path, (long_ago, long_ago))
-    served = Served(tmp_path)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "recorded\n"
+        process.send_signal(signal.SIGSTOP)  # alive, and no heartbeat comes, however long this takes
+        long_ago = time.time() - 600
+        for entry in os.scandir(tmp_path / "r"):
+            os.utime(entry.path, (long_ago, long_ago))
+        see_quiet(tmp_path, tab)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def see_quiet(store: Path, tab: Any) -> None:
+    served = Served(store)
     try:
         tab.goto(served.url + "r/r/metrics")
         tab.wait_for_selector(".bar .state.quiet")
@@ -164,8 +177,6 @@ def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: A
         tab.close()
     finally:
         served.stop()
-        process.kill()
-        process.communicate()
 
 
 def test_a_crash_has_a_square_its_words_and_a_tape_that_ends_in_red(site: str, tab: Any) -> None:
@@ -239,14 +250,15 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
         shutil.move(tmp_path / "other", tmp_path.parent / "away")
         # Requests may share a scan of the files that is just over.
         until(page, "fetch('/api/runs/other').then((answer) => answer.status === 404)")
-        page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
-        page.dispatch_event(".toolbar input[type=number]", "change")
+        from_step_20(page)
         page.wait_for_selector(f"{REWARD} .note button")
         assert "no run 'other'" in page.inner_text(f"{REWARD} .note") and ink(page, "reward/mean")["points"] == 120
         with page.expect_response("**/api/series") as answer:
             page.click(f"{REWARD} .note button")
-        assert answer.value.status == 404 and "no run 'other'" in page.inner_text(f"{REWARD} .note")
+        assert answer.value.status == 404
+        until(page, f"document.querySelector('{REWARD} .note').textContent.includes(\"no run 'other'\")")
         shutil.move(tmp_path.parent / "away", tmp_path / "other")
+        until(page, "fetch('/api/runs/other').then((answer) => answer.status === 200)")
         # The stream may have told the card already that the run is back.
         page.evaluate(f"document.querySelector('{REWARD} .note button')?.click()")
         page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=80"]')
@@ -265,15 +277,14 @@ COLLECT_WAITS = """() => { window.waits = []; new MutationObserver(() => {
 def test_a_server_that_goes_is_tried_after_1_2_4_seconds_and_comes_back_with_new_steps(
     store: Path, watched: Watched
 ) -> None:
-    served, page = Served(store), watched.page
-    port = str(urlsplit(served.url).port)
+    port = str(free_port())  # nobody takes it while the server is away
+    served, page = Served(store, "--port", port), watched.page
     page.goto(served.url + "r/r/metrics")
     assert ink(page, "reward/mean")["points"] == 60
     page.evaluate(COLLECT_WAITS)
     served.stop()
     page.keyboard.press("s")  # what needs no server still works
-    page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
-    page.dispatch_event(".toolbar input[type=number]", "change")
+    from_step_20(page)
     until(page, "window.waits.length >= 3")
     assert page.evaluate("window.waits.slice(0, 3)") == ["1", "2", "4"]
     assert page.query_selector(f"{REWARD} .note button") is None and ink(page, "reward/mean")["points"] == 60
@@ -293,8 +304,8 @@ def test_an_updated_server_asks_for_a_reload(
     (newer / "rollscope/web/tokens.css").write_text(
         (newer / "rollscope/web/tokens.css").read_text() + "\n/* newer */\n"
     )
-    served, page = Served(store), watched.page
-    port = str(urlsplit(served.url).port)
+    port = str(free_port())  # nobody takes it while the server is away
+    served, page = Served(store, "--port", port), watched.page
     page.goto(served.url + "r/r/metrics")
     ink(page, "reward/mean")
     assert page.query_selector(".notice.info") is None
@@ -302,8 +313,7 @@ def test_an_updated_server_asks_for_a_reload(
     monkeypatch.setenv("PYTHONPATH", str(newer))
     again = Served(store, "--port", port)
     try:
-        page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
-        page.dispatch_event(".toolbar input[type=number]", "change")
+        from_step_20(page)
         page.wait_for_selector(".notice.info")
         assert page.inner_text(".notice.info").replace("\n", " ") == "Rollscope was updated. Reload."
         page.click(".notice.info button")

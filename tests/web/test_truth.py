@@ -95,8 +95,8 @@ def at_step(tab: Any, step: int) -> None:
 
 def test_a_crash_has_its_verdict_and_its_reason(world: Any, tab: Any) -> None:
     tab.goto(world[0] + "r/crash/overview")
-    tab.wait_for_selector(".verdict h1")
-    assert tab.inner_text(".verdict h1") == "Crashed at step 39: Ended: no trainable groups in 21 batches in a row."
+    verdict = "Crashed at step 39: Ended: no trainable groups in 21 batches in a row."
+    until(tab, f"document.querySelector('.verdict h1').innerText === '{verdict}'")
     assert "Learning" not in tab.inner_text("#page") and "Nothing stands out" not in tab.inner_text("#page")
 
 
@@ -136,7 +136,7 @@ def test_the_headers_of_the_overview_follow_the_caret(world: Any, tab: Any) -> N
     tab.goto(url + "r/long/overview?step=1234")
     ink(tab, "reward/mean")
     until(tab, f"document.querySelector('{REWARD} .value').textContent.includes('at step 1,234')")
-    assert tab.inner_text(f"{REWARD} .value b") == f"{values[1234]:.3g}"
+    until(tab, f"document.querySelector('{REWARD} .value b').innerText === '{values[1234]:.3g}'")
 
 
 def test_on_another_axis_the_read_out_names_that_axis(world: Any, tab: Any) -> None:
@@ -144,6 +144,19 @@ def test_on_another_axis_the_read_out_names_that_axis(world: Any, tab: Any) -> N
     ink(tab, "reward/mean")
     tab.hover(f"{REWARD} .u-over")
     until(tab, f"/^0\\.\\d+ at [\\d.]+ (ms|s|min)/.test(document.querySelector('{REWARD} .value').textContent)")
+
+
+def test_a_value_under_a_resting_pointer_is_that_of_its_step_when_the_tape_comes_late(world: Any, tab: Any) -> None:
+    """The tape says which step a place on another axis is."""
+    held: list[Any] = []
+    tab.route("**/api/runs/long/tape", lambda route: held.append(route))
+    tab.goto(world[0] + "r/long/metrics?x=tokens")
+    ink(tab, "reward/mean")
+    tab.hover(f"{REWARD} .u-over")
+    until(tab, f"document.querySelector('{REWARD} .value').textContent.includes('mean of')")
+    for route in held:
+        route.continue_()
+    until(tab, f"/^0\\.\\d+ at .* tokens$/.test(document.querySelector('{REWARD} .value').textContent)")
 
 
 def test_on_another_axis_every_run_is_read_at_its_own_step_and_a_slow_step_is_no_gap(world: Any, tab: Any) -> None:

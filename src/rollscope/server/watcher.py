@@ -35,7 +35,7 @@ class Watcher:
     """Sends each listener an event per change. Events name runs; they carry no data."""
 
     def __init__(self, library: Library, rows: RunRows, digest: str, project: ProjectLog) -> None:
-        self.library, self.digest, self.project = library, digest, project
+        self.library, self.rows, self.digest, self.project = library, rows, digest, project
         self._entries = 0  # of the project log that were told
         self.listeners: set[Listener] = set()
         self.looked = asyncio.Event()  # set once every later change is told
@@ -116,6 +116,8 @@ class Watcher:
             with self.library.reading(id, BUSY_SECONDS) as run:
                 run.refresh()
                 self._owed.discard(id)
+                if run.state != "running":
+                    self.rows.ended(id)
                 tables = ["metrics"] if grew or self._grew(id, run) else []
                 return [self._event(id, run.record().get("step"), run.state, tables)]
         except Busy:

@@ -96,13 +96,15 @@ const quietly = (work) =>
 const takeRuns = inOrder((list) => {
   [runs.value, pendingRuns.value] = [list.runs, list.pending];
 });
-
-export const loadRuns = () =>
-  quietly(async () => {
+let listing = 0; // lists on their way
+export const loadRuns = () => {
+  listing++;
+  return quietly(async () => {
     // A screenful comes before all of a large store.
     for (const path of runs.value ? ["runs"] : ["runs?newest=100", "runs"])
       if (!(await takeRuns(get(path))).pending) return;
-  });
+  }).finally(() => listing--);
+};
 /** How many runs the server has still to read before it can list them; an event tells of them. */
 export const pendingRuns = signal(0);
 
@@ -240,8 +242,8 @@ export function reload() {
 listen((event) => {
   if (event.kind === "run") {
     const known = runs.value?.find((r) => r.id === event.run);
-    // The list has its duration and its reason.
-    if (known && event.state && event.state !== known.state) loadRuns();
+    // The list has its duration and its reason. One that is on its way may be older than the event.
+    if (known ? event.state && event.state !== known.state : listing) loadRuns();
     if (runs.value)
       runs.value = runs.value.map((r) =>
         r.id === event.run

@@ -101,6 +101,10 @@ class RunRows:
         """Read a run's row again when it is next asked for."""
         self._kept.pop(id, None)
 
+    def ended(self, id: str) -> None:
+        """A run is no longer running: the next answer waits for its row, however busy it is."""
+        self._living.pop(id, None)
+
     def heard(self, id: str) -> float:
         """When a file of a run that is over last grew, in seconds since the epoch."""
         kept = self._kept.get(id)
@@ -170,12 +174,15 @@ class RunRows:
         if entry.problem:
             raise PermissionError(entry.problem)
         heard_ns = self.library.heard(entry.id) * 1e9
-        if self.library.is_open(entry.id) or entry.id in self._living:
+        living = self._living.get(entry.id)
+        if living is not None or self.library.is_open(entry.id):
             try:
-                with self.library.reading(entry.id, BUSY_SECONDS if entry.id in self._living else -1) as run:
+                with self.library.reading(entry.id, -1 if living is None else BUSY_SECONDS) as run:
                     return self._made(entry, run, heard_ns)
             except Busy:
-                return self._living[entry.id]
+                if living is not None:
+                    return living
+                raise
         run = self.library.store().read(entry.id)
         try:
             return self._made(entry, run, heard_ns)

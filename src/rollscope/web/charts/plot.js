@@ -121,6 +121,7 @@ export class Plot {
         cursor.value;
         arrived.value;
         baseline.value;
+        if (view.value.x !== "step") tape.value; // it says which step a place on another axis is
         untracked(() => {
           if (this.seen) this.point();
         });

@@ -1,6 +1,7 @@
 /** Two evaluations paired: the difference with its interval, and what happened to the tasks. */
 
 import { count, plural } from "../base/text/format.js";
+import { Field } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
 import { go } from "../state.js";
 import { pOf, signed, unitOf } from "./words.js";
@@ -69,19 +70,17 @@ function Equal({ pair, graded }) {
   const shown = pair.margin === null ? "" : String(Number((scale * Number(pair.margin)).toPrecision(6)));
   const p = pair.p_equivalent;
   const says = p === null ? "" : Number(p) <= 0.05 ? `yes, ${pOf(Number(p))}` : `not shown, ${pOf(Number(p))}`;
-  const change = (/** @type {any} */ e) =>
-    go({ margin: e.target.value === "" ? "0" : String(Number(e.target.value) / scale) }, "replace");
+  const take = (/** @type {string} */ text) =>
+    go({ margin: text === "" ? "0" : String(Number(text) / scale) }, "replace");
   return html`
     <label class="margin">
       Equal within${" "}
-      <input
-        class="field"
-        type="number"
-        min="0"
-        step="any"
-        aria-label="Margin: a difference that would not matter"
-        value=${shown}
-        onChange=${change} />
+      ${h(Field, {
+        label: "Margin: a difference that would not matter",
+        value: shown,
+        take,
+        more: { type: "number", min: "0", step: "any" },
+      })}
       ${" "}${unitOf(graded)}${says ? `: ${says}.` : "?"}
     </label>
   `;

@@ -168,11 +168,13 @@ function Hover({ index }) {
   const range = selected.value;
   useEffect(() => {
     if (!range) return setSums(null);
-    const timer = setTimeout(
-      () => get(`runs/${part(address.value.run)}/timeline/sums?lo=${range[0]}&hi=${range[1]}`).then(setSums),
-      150,
-    );
-    return () => clearTimeout(timer);
+    const gone = new AbortController();
+    const path = `runs/${part(address.value.run)}/timeline/sums?lo=${range[0]}&hi=${range[1]}`;
+    const timer = setTimeout(() => get(path, gone.signal).then(setSums, () => {}), 150);
+    return () => {
+      clearTimeout(timer);
+      gone.abort();
+    };
   }, [range?.[0], range?.[1]]);
   return html`
     <p class="under n">${range ? selection(range, sums) : pointed(index)}</p>

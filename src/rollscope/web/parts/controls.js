@@ -2,6 +2,7 @@
  * few. A status is a shape first, for people who do not see its colour: ✓ good, ▲ watch, ● bad, –
  * no data. */
 
+import { useState } from "preact/hooks";
 import { USER, signOut } from "../wire/api.js";
 import { h, html } from "./html.js";
 
@@ -111,6 +112,27 @@ export const IconButton = ({ icon, label, pressed, act }) => html`
     ${h(Icon, { name: icon })}
   </button>
 `;
+
+/** A field whose text is taken when a person presses Enter or leaves it. What is typed stays while
+ * the page around it changes.
+ * @param {{label: string, value: string, take: (text: string) => void,
+ *   more?: Record<string, unknown>}} props `more`: other attributes */
+export function Field({ label, value, take, more = {} }) {
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const leave = (/** @type {any} */ e) => {
+    setTyped(null);
+    take(e.target.value);
+  };
+  return html`
+    <input
+      class="field n"
+      aria-label=${label}
+      ...${more}
+      value=${typed ?? value}
+      onInput=${(/** @type {any} */ e) => setTyped(e.target.value)}
+      onChange=${leave} />
+  `;
+}
 
 /** A choice of a few options.
  * @template {string} T

@@ -3,7 +3,8 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { useComputed } from "@preact/signals";
-import { html } from "../parts/html.js";
+import { Field } from "../parts/controls.js";
+import { h, html } from "../parts/html.js";
 import { go, view } from "../state.js";
 
 /** @typedef {{now: [number, number], before: [number, number]}} Ranges */
@@ -44,14 +45,13 @@ export function WhyRanges({ step, ranges, choose }) {
     return html`
       <button class="link small" type="button" onClick=${() => choose(usual(step))}>Compare ranges of steps</button>
     `;
-  const change = (/** @type {"now" | "before"} */ side) => (/** @type {any} */ e) => {
-    const range = rangeIn(e.target.value);
+  const change = (/** @type {"now" | "before"} */ side) => (/** @type {string} */ text) => {
+    const range = rangeIn(text);
     setWrong(range ? "" : "Write a range as 20-29.");
     if (range) choose({ ...ranges, [side]: range });
   };
-  const field = (/** @type {"now" | "before"} */ side, /** @type {string} */ label) => html`
-    <input class="field" aria-label=${label} value=${ranges[side].join("-")} onChange=${change(side)} />
-  `;
+  const field = (/** @type {"now" | "before"} */ side, /** @type {string} */ label) =>
+    h(Field, { label, value: ranges[side].join("-"), take: change(side) });
   return html`
     <div class="why-ranges n">
       ${field("before", "Steps before")}

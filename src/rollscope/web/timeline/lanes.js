@@ -11,11 +11,14 @@ import { draw, gutter } from "./draw.js";
 import { at, byVersion, follow, hovered, keyOf, machines, selected, tile, view } from "./loading.js";
 
 /** @typedef {import("./loading.js").Index} Index */
+/** @typedef {{x: number, view: [number, number], from: number, moved: boolean,
+ *   selects: boolean}} Drag */
 
 /** @param {{run: string, index: Index, path: any[], step: number}} props */
 export function Lanes({ run, index, path, step }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const drag = useRef(/** @type {Drag | null} */ (null)); // goes on when more of the lanes is known
   const strips = machines.value.strips;
   const which = strips.map((s) => `${s.unit} ${s.host} ${s.device}`).join(",");
   const placed = useMemo(() => layout(index.tracks, strips), [index.tracks, which]);
@@ -38,7 +41,7 @@ export function Lanes({ run, index, path, step }) {
     const sized = new ResizeObserver(soon);
     sized.observe(host);
     host.addEventListener("scroll", soon);
-    const unhook = hook(host, placed, index, run);
+    const unhook = hook(host, placed, index, run, drag);
     return () => {
       stop();
       sized.disconnect();
@@ -56,8 +59,8 @@ export function Lanes({ run, index, path, step }) {
 
 /** Listen to pointer and wheel; returns the function that stops. @param {HTMLDivElement} host
  * @param {import("../base/timeline/lanes.js").Layout} placed @param {Index} index
- * @param {string} run */
-function hook(host, placed, index, run) {
+ * @param {string} run @param {{current: Drag | null}} drag */
+function hook(host, placed, index, run, drag) {
   const time = (/** @type {MouseEvent} */ event) => {
     const [lo, hi] = view.peek();
     const x = event.clientX - host.getBoundingClientRect().left - gutter(host.clientWidth);
@@ -69,29 +72,27 @@ function hook(host, placed, index, run) {
     const [lo, hi] = view.peek();
     return t && row ? spanAt(t, row.track, time(event), (1.5 * (hi - lo)) / host.clientWidth) : -1;
   };
-  /** @type {{x: number, view: [number, number], from: number, moved: boolean,
-   *   selects: boolean} | null} */
-  let drag = null;
   const down = (/** @type {PointerEvent} */ event) => {
     if (event.button) return;
     host.setPointerCapture(event.pointerId);
-    drag = { x: event.clientX, view: view.peek(), from: time(event), moved: false, selects: event.shiftKey };
+    drag.current = { x: event.clientX, view: view.peek(), from: time(event), moved: false, selects: event.shiftKey };
   };
   const move = (/** @type {PointerEvent} */ event) => {
-    if (!drag) {
+    const d = drag.current;
+    if (!d) {
       hovered.value = under(event);
       return;
     }
-    drag.moved ||= Math.abs(event.clientX - drag.x) > 3;
-    if (!drag.moved) return;
-    const [lo, hi] = drag.view;
-    const by = ((event.clientX - drag.x) / Math.max(1, host.clientWidth - gutter(host.clientWidth))) * (hi - lo);
-    if (drag.selects) selected.value = [Math.min(drag.from, time(event)), Math.max(drag.from, time(event))];
+    d.moved ||= Math.abs(event.clientX - d.x) > 3;
+    if (!d.moved) return;
+    const [lo, hi] = d.view;
+    const by = ((event.clientX - d.x) / Math.max(1, host.clientWidth - gutter(host.clientWidth))) * (hi - lo);
+    if (d.selects) selected.value = [Math.min(d.from, time(event)), Math.max(d.from, time(event))];
     else view.value = kept([lo - by, hi - by], index.seconds);
   };
   const up = async (/** @type {PointerEvent} */ event) => {
-    const still = drag && !drag.moved;
-    drag = null;
+    const still = drag.current && !drag.current.moved;
+    drag.current = null;
     if (!still) return;
     const i = under(event);
     selected.value = null;
@@ -113,7 +114,7 @@ function hook(host, placed, index, run) {
     hovered.value = -1;
   };
   const cancel = () => {
-    drag = null;
+    drag.current = null;
   };
   host.addEventListener("pointerdown", down);
   host.addEventListener("pointermove", move);

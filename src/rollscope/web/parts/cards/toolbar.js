@@ -7,7 +7,7 @@ import { go, names, view } from "../../state.js";
 import { find } from "../../base/text/metric-names.js";
 import { file } from "../../wire/api.js";
 import { shown } from "../../wire/series.js";
-import { Icon, Segments } from "../controls.js";
+import { Field, Icon, Segments } from "../controls.js";
 import { say } from "../frame/overlay.js";
 import { h, html } from "../html.js";
 import { lazy } from "./card-section.js";
@@ -52,15 +52,13 @@ export function Toolbar({ found, total }) {
         pick: (y) => go({ y: /** @type {any} */ (y) }, "replace"),
       })}
       <label class="inline wide">
-        from step
-        <input
-          class="field n"
-          type="number"
-          min="0"
-          style=${{ width: "84px" }}
-          value=${v.from || ""}
-          placeholder="0"
-          onChange=${(/** @type {any} */ e) => go({ from: Math.max(0, Math.floor(Number(e.target.value) || 0)) })} />
+        from step${" "}
+        ${h(Field, {
+          label: "from step",
+          value: String(v.from || ""),
+          take: (text) => go({ from: Math.max(0, Math.floor(Number(text) || 0)) }),
+          more: { type: "number", min: "0", placeholder: "0", style: { width: "84px" } },
+        })}
       </label>
       <button
         class="button wide"

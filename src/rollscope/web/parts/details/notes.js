@@ -32,7 +32,7 @@ export function Notes({ title }) {
   const shown = (list ?? []).filter((n) => SHOWN.includes(n.kind)).reverse();
   const done = () => {
     reload();
-    setAgain(again + 1);
+    setAgain((n) => n + 1);
   };
   const change = (/** @type {NoteShape} */ note, /** @type {string | false} */ value) =>
     tell([{ kind: "edit", name: `${run}/${note.id}`, value }]).then((made) => {
@@ -48,7 +48,7 @@ export function Notes({ title }) {
       (e) => say(e.message),
     );
   return html`
-    ${h(Write, { run, done: () => setAgain(again + 1) })}
+    ${h(Write, { run, done: () => setAgain((n) => n + 1) })}
     ${
       back
         ? html`

@@ -6,6 +6,7 @@ import { theme } from "../../prefs.js";
 import { ROOT } from "../../wire/api.js";
 
 const SECONDS = 3; // a drawing may take
+const PATIENCE = 30_000; // ms for a frame that does not even say that the drawing took too long
 const HIGHEST = 20_000; // pixels of a frame
 let jobs = 0;
 
@@ -23,7 +24,7 @@ export function Drawing({ label, sources, input, plain = null }) {
     if (!loads) return;
     const job = ++jobs;
     setError("");
-    const late = setTimeout(() => setError("the frame did not answer"), (SECONDS + 5) * 1000);
+    let [late, wanted] = [0, true];
     const hear = (/** @type {MessageEvent} */ event) => {
       if (event.source !== host.current?.contentWindow || event.data?.job !== job) return;
       clearTimeout(late);
@@ -32,10 +33,15 @@ export function Drawing({ label, sources, input, plain = null }) {
     };
     addEventListener("message", hear);
     sources.then(
-      (list) => host.current?.contentWindow?.postMessage({ job, sources: list, input, seconds: SECONDS, dark }, "*"),
+      (list) => {
+        if (!wanted) return;
+        late = setTimeout(() => setError("the frame did not answer"), PATIENCE);
+        host.current?.contentWindow?.postMessage({ job, sources: list, input, seconds: SECONDS, dark }, "*");
+      },
       (e) => setError(e.message),
     );
     return () => {
+      wanted = false;
       removeEventListener("message", hear);
       clearTimeout(late);
     };

@@ -51,7 +51,9 @@ function Ask({ name, known, keep }) {
     e.preventDefault();
     const problem = problemOf(text);
     setWrong(problem);
-    if (!problem && (await keep(text.trim()))) setText("");
+    if (problem) return;
+    setText(""); // at once: the next word may be typed while this one is kept
+    if (!(await keep(text.trim()))) setText((typed) => typed || text);
   };
   return html`
     <form class="ask" onSubmit=${send}>
@@ -92,7 +94,9 @@ function Say({ ids }) {
   const [text, setText] = useState("");
   const send = async (/** @type {Event} */ e) => {
     e.preventDefault();
-    if (text.trim() && (await addComment(ids, text.trim()))) setText("");
+    if (!text.trim()) return;
+    setText("");
+    if (!(await addComment(ids, text.trim()))) setText((typed) => typed || text);
   };
   return html`
     <form class="ask" onSubmit=${send}>
