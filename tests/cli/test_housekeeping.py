@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +72,24 @@ def test_wrong_words_get_a_sentence(root: Path, capsys: Any) -> None:
     assert "not in the bin" in call(capsys, root, "restore", "nobody", code=2)
     assert "1 to 200" in call(capsys, root, "rename", "best", "x" * 300, code=2)
     assert set(listed(capsys, root)) == {"best", "sweep-1", "sweep-2"}
+
+
+NO_ROOM = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+from rollscope.cli import main
+sys.exit(main(["compact", "--dir", sys.argv[1]]))
+"""
+
+
+def test_without_room_a_log_stays_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")
+    with rs.init(id="full", dir=tmp_path, host=False) as run:
+        run.log_samples([{"id": str(i), "completion": os.urandom(4000).hex()} for i in range(9)], step=1)
+    before = sorted(path.name for path in (tmp_path / "full").iterdir())
+    done = subprocess.run([sys.executable, "-c", NO_ROOM, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert (
+        done.returncode == 1 and "was not compacted: File too large. Its logs and sets are as they were" in done.stdout
+    )
+    assert sorted(path.name for path in (tmp_path / "full").iterdir()) == before
+    assert len(rs.open(tmp_path).run("full").samples(columns=["completion"])["completion"]) == 9

@@ -7,6 +7,7 @@ rollscope compact grpo-1 --all
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from typing import Any
 
@@ -16,6 +17,8 @@ from rollscope.store.listing import unreadable
 from rollscope.store.seal import compact, logs
 
 from ._terminal import in_line, print_json
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +61,16 @@ def _report(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
     try:
         return _compact(id, path, args)
     except (OSError, RollscopeError) as error:
-        return {"run": id, "problem": unreadable.sentence(id, error)}
+        return {"run": id, "problem": _problem(id, error)}
+
+
+def _problem(id: str, error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return (
+            f"the run {id!r} was not compacted: {os.strerror(error.errno)}. Its logs and sets are as they were."
+            " Make room for a second copy of what is merged, then ask again."
+        )
+    return unreadable.sentence(id, error)
 
 
 def _compact(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
