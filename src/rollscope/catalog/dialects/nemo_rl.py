@@ -33,9 +33,15 @@ NAMES: dict[str, tuple[Name, ...]] = {
             note="each token is weighted by current / engine probability, to correct for who sampled it",
         ),
     ),
-    "critic/clip": (nemo("train/vf_clipfrac"),),
-    "critic/values": (nemo("train/values_{mean,min,max}"),),
-    "critic/returns": (nemo("train/returns_mean", stat="mean"),),
+    "critic/loss_configured": (nemo("train/critic/loss"),),
+    "critic/grad_norm": (nemo("train/critic/grad_norm"),),
+    "critic/lr": (nemo("train/critic/lr"),),
+    "critic/explained_variance_stabilised": (
+        nemo("train/critic/explained_var", same=False, note="the variance of the returns is at least 1e-8"),
+    ),
+    "critic/clip": (nemo("train/critic/vf_clipfrac"),),
+    "critic/values": (nemo("train/critic/values_{mean,min,max}"),),
+    "critic/returns": (nemo("train/critic/returns_mean", stat="mean"),),
     "advantage": (nemo("train/advantages/{mean,max,min}"),),
     "reward": (
         nemo("train/reward", stat="mean", scope="generated", note="with dynamic sampling, before groups are dropped"),

@@ -28,7 +28,6 @@ NAMES: dict[str, tuple[Name, ...]] = {
     "samples/generated": (rllm("groups/num_trajs_before_filter"),),
     "samples/trained": (rllm("groups/num_trajs_after_filter"),),
     "async/queue": (rllm("async/buffer_qsize", same=False, note="groups of one prompt, not samples"),),
-    "async/queue_seconds": (rllm("episode/queue_wait"),),
     "policy/entropy_sampled": (rllm("train/entropy", note="from the log-probabilities of the engine"),),
     "policy/kl_sampler_k1": (rllm("offpolicy/kl"),),
     "policy/kl_sampler_k3": (rllm("offpolicy/k3_kl"),),

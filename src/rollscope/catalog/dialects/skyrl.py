@@ -72,7 +72,7 @@ NAMES: dict[str, tuple[Name, ...]] = {
     "time/old_logp": (
         skyrl("timing/fwd_logprobs_values_reward", note="old and reference log-probabilities, and values"),
     ),
-    "time/sync_weights": (skyrl("timing/sync_weights"), skyrl("timing/sync_weights_to_inference_engines")),
+    "time/sync_weights": (skyrl("timing/sync_weights"),),
     "time/save_checkpoint": (skyrl("timing/save_checkpoints"),),
     "time/evaluate": (skyrl("timing/eval"),),
     "time/prepare_batch": (skyrl("timing/convert_to_training_input"),),

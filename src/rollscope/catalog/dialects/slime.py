@@ -43,8 +43,14 @@ NAMES: dict[str, tuple[Name, ...]] = {
         slime("rollout/rewards", stat="mean", same=False, note="after normalisation inside a group, so about 0"),
     ),
     "advantage_sample": (slime("rollout/advantages", stat="mean"),),
-    "length/completion": (slime("rollout/response_len/{mean,median=p50,max,min}"),),
-    "length/response": (slime("rollout/response_lengths", stat="mean"),),
+    "length/completion": (
+        slime("rollout/response_len/{mean,median=p50,max,min}"),
+        slime("multi_turn/wo_obs_response_length/response_length_{mean,max,min}"),
+    ),
+    "length/response": (
+        slime("rollout/response_lengths", stat="mean"),
+        slime("multi_turn/raw_response_length/response_length_{mean,max,min}"),
+    ),
     "length/total": (slime("rollout/total_lengths", stat="mean"),),
     "length/truncated": (slime("rollout/truncated_ratio"), slime("rollout/truncated")),
     "group/zero_spread": (
@@ -53,7 +59,7 @@ NAMES: dict[str, tuple[Name, ...]] = {
     "discarded/groups/filtered": (
         slime("rollout/dynamic_filter/drop_{reason}", same=False, note="one key for each reason of the filter"),
     ),
-    "turns": (slime("multi_turn_metric/round_number_{mean,max,min}"),),
+    "turns": (slime("multi_turn/multi_turn_metric/round_number_{mean,max,min}"),),
     "engine/cache_hit_share": (slime("rollout/prefix_cache_hit_rate"),),
     "engine/spec_accept_rate_per_request": (slime("rollout/spec_accept_rate"),),
     "engine/spec_accept_length_per_request": (slime("rollout/spec_accept_length"),),

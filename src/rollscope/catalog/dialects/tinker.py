@@ -43,8 +43,7 @@ NAMES: dict[str, tuple[Name, ...]] = {
         tinker("time/sampling_time_{mean,max,min}", same=False, note="seconds of a whole group, rewards included"),
     ),
     "time/step": (tinker("time/total"),),
-    "time/generate": (tinker("time/sampling"), tinker("time/sample")),
+    "time/generate": (tinker("time/sampling"),),
     "time/evaluate": (tinker("time/run_evals"),),
-    "time/train_step": (tinker("time/train"),),
     "time/prepare_batch": (tinker("time/assemble_training_data"),),
 }
