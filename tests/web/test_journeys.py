@@ -107,7 +107,8 @@ def test_the_header_is_the_read_out_of_every_chart(site: str, tab: Any) -> None:
 def test_looking_up_a_frameworks_name(site: str, tab: Any) -> None:
     tab.goto(site + "glossary")
     tab.fill("[data-search]", "actor/ppo_kl")
-    tab.wait_for_selector(".glossary .right h1:has-text('policy/kl_update')")
+    tab.wait_for_selector(".glossary .right h1:has-text('actor/ppo_kl')")
+    tab.wait_for_selector(".glossary .right .top a:has-text('policy/kl_update_k1')")
     tab.wait_for_selector(".glossary .right >> text=How to read it")
     assert "actor/ppo_kl" in tab.inner_text(".names-table")
     tab.goto(site + "r/grpo-7/metrics?q=ppo_kl")
