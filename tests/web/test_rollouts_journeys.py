@@ -21,7 +21,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.views.samples.prompts import prompts
-from tests.web.conftest import Served, ink, until
+from tests.web.conftest import PATIENCE, Served, ink, until
 from tests.web.journey_runs import LONG, PHRASE, WIDE
 
 pytestmark = pytest.mark.browser
@@ -72,32 +72,37 @@ def texts(run: Any) -> dict[str, str]:
     return out
 
 
+def shows(tab: Any, ids: Any) -> None:
+    """Wait until the first sample on the screen is one of these: an old step stays for a while."""
+    first = "document.querySelector('[data-sample]')?.dataset.sample"
+    until(tab, f"{json.dumps(sorted(map(str, ids)))}.includes({first})")
+
+
 def test_four_clicks_from_the_falling_reward_to_the_words_of_the_worst_group(at: Site, tab: Any) -> None:
     step = fall(at.run)
     worst = min(at.run.why("reward/generated/mean", step).parts, key=lambda p: p.adds)
     clicks = 0
 
-    def click(act: Any, *where: Any) -> None:
+    def click(where: str, **more: Any) -> None:
         nonlocal clicks
         clicks += 1
-        act(*where)
+        tab.click(where, **more)
 
     tab.goto(f"{at.url}r/{at.run.id}/overview")
     tab.wait_for_selector("text=Metrics")
-    click(tab.click, "nav >> text=/^Metrics/")
+    click("nav >> text=/^Metrics/")
     ink(tab, "reward/generated/mean")
-    plot = tab.query_selector('[data-metric="reward/generated/mean"] .u-over')
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    last = httpx.get(f"{at.url}api/runs/{at.run.id}/tape").json()["last"]
-    click(tab.mouse.click, box["x"] + box["width"] * min(0.998, step / last), box["y"] + box["height"] / 2)
+    plot = '[data-metric="reward/generated/mean"] .u-over'
+    box = tab.locator(plot).first.bounding_box()
+    last = httpx.get(f"{at.url}api/runs/{at.run.id}/tape", timeout=PATIENCE).json()["last"]
+    click(plot, position={"x": box["width"] * min(0.998, step / last), "y": box["height"] / 2})
     tab.wait_for_selector(f'.drawer .why[data-why="{step}"] .whylist button')
-    click(tab.click, f'.drawer .whylist button[title^="{worst.group}:"]')
-    tab.wait_for_selector("[data-sample] .conversation")
+    click(f'.drawer .whylist button[title^="{worst.group}:"]')
     until(tab, f"document.querySelector('.group.at')?.dataset.group === {worst.group!r}")
     members = at.run.samples(step=step, where=f"\"group\" = '{worst.group}'", columns=["id", "reward", "completion"])
-    low = members["id"][members["reward"] == members["reward"].min()]
-    assert tab.get_attribute("[data-sample]", "data-sample") in low
+    shows(tab, members["id"][members["reward"] == members["reward"].min()])
+    tab.wait_for_selector("[data-sample] .conversation")
+    until(tab, "document.querySelector('[data-sample] .written .ink').innerText.trim() !== ''")
     text = tab.inner_text("[data-sample] .written .ink")
     assert text.strip()[:40] in {str(c).strip()[:40] for c in members["completion"]} or "turns" in tab.inner_text(
         "[data-sample]"
@@ -114,11 +119,13 @@ def test_every_sample_that_contains_a_phrase(at: Site, tab: Any) -> None:
     tab.keyboard.type(at.phrase)
     tab.keyboard.press("Enter")
     tab.wait_for_selector('[data-search-state="all"]')
-    assert int(tab.inner_text("[data-search-state]").split()[0].replace(",", "")) == len(expected)
+    found = tab.inner_text('[data-search-state="all"]').split()[0]
+    assert int(found.replace(",", "")) == len(expected)
     assert set(tab.evaluate("[...document.querySelectorAll('[data-hit]')].map(e => e.dataset.hit)")) <= expected
     hit = tab.get_attribute("[data-hit].at", "data-hit")
     tab.wait_for_selector(f'[data-sample="{hit}"] .conversation')
-    assert at.phrase in tab.inner_text(f'[data-sample="{hit}"]')
+    text = f"document.querySelector('[data-sample=\"{hit}\"]').innerText"
+    until(tab, f"{text}.includes({json.dumps(at.phrase)})")
 
 
 def test_the_dropped_groups_and_why_they_were(at: Site, tab: Any) -> None:
@@ -161,16 +168,14 @@ def test_a_prompt_that_was_solved_and_forgotten(at: Site, tab: Any) -> None:
         tab.wait_for_selector(f"text=/^{word} {counts[status]}$/")
     status = "forgotten" if counts["forgotten"] else "solved"
     tab.click(f"text=/^{status.capitalize()}/")
-    row = tab.wait_for_selector("#prompts .prompt >> nth=0")
-    task = row.get_attribute("data-task")
+    task = tab.get_attribute("#prompts .prompt >> nth=0", "data-task")
     assert history["status"][list(history["task"]).index(task)] == status
-    row.click()
+    tab.click(f"#prompts .prompt[data-task={json.dumps(task)}]")
     until(tab, "location.search.includes('group=')")
     tab.wait_for_selector(f"#prompts .prompt.at[data-task={json.dumps(task)}]")
+    rows = at.run.samples(columns=["id", "task"])
+    shows(tab, rows["id"][rows["task"] == task])
     tab.wait_for_selector("[data-sample] .conversation")
-    assert set(at.run.samples(ids=[tab.get_attribute("[data-sample]", "data-sample")], columns=["task"])["task"]) == {
-        task
-    }
     tab.wait_for_selector(".visit >> nth=0")
     tab.click(".visit >> nth=0")
     tab.wait_for_selector(".visit.at")
@@ -213,10 +218,11 @@ def test_a_tool_call_that_failed(at: Site, tab: Any) -> None:
     tab.fill("[data-search]", "failures>0")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".word.filter")
-    call = tab.wait_for_selector("[data-sample] .call.failed")
-    sample = tab.evaluate("e => e.closest('[data-sample]').dataset.sample", call)
-    assert training[sample] == step and "failed" in call.inner_text()
-    call.query_selector("summary").click()
+    shows(tab, [id for id in training if training[id] == step])
+    sample = tab.get_attribute("[data-sample]:has(.call.failed)", "data-sample")
+    call = f'[data-sample="{sample}"] .call.failed'
+    assert training[sample] == step and "failed" in tab.inner_text(call)
+    tab.click(f"{call} >> nth=0 >> summary")
     result = next(str(calls["result"][i] or calls["content"][i] or "") for i in failed if calls["sample"][i] == sample)
     until(
         tab,
@@ -235,7 +241,7 @@ def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Site, tab: Any) -> 
     assert tab.evaluate("document.querySelectorAll('.group').length") < 40
     tab.evaluate("document.querySelector('#groups').scrollTop = 1e6")
     until(tab, "document.querySelector('#groups .group:last-child').textContent.includes('Using the numbers')")
-    assert len(tab.inner_text("[data-sample] .written .ink")) > 4000
+    until(tab, "document.querySelector('[data-sample] .written .ink').innerText.length > 4000")
     tab.keyboard.press("ArrowRight")
     tab.wait_for_selector('[data-sample="long"] .textblock')
     tab.wait_for_selector("[data-sample=long] [data-whole]")
@@ -267,5 +273,5 @@ def test_ten_thousand_hits_are_drawn_as_they_come_together(at: Site, tab: Any) -
     tab.fill("[data-search]", "Sample")
     tab.keyboard.press("Enter")
     tab.wait_for_selector('[data-search-state="cut"]')
-    assert tab.inner_text("[data-search-state]").startswith("10,000 samples and more")
+    assert tab.inner_text('[data-search-state="cut"]').startswith("10,000 samples and more")
     assert 0 < tab.evaluate("window.drawn") < 1000
