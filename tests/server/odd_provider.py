@@ -57,7 +57,7 @@ class OddProvider:
 def odd_provider() -> Iterator[OddProvider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            provider.answers.wait(60)
+            provider.answers.wait(120)
             if provider.redirects:
                 self.send_response(302)
                 self.send_header("location", f"{provider.url}/elsewhere")

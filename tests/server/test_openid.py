@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from rollscope.access.people import Grant, People
 from rollscope.access.sqlite_book import SqliteBook
 from rollscope.server.app import create
+from rollscope.server.sign_in import provider as provider_module
 from rollscope.server.sign_in.provider import AT_ONCE, Provider
 from tests.server.odd_provider import CLIENT, OddProvider, odd_provider
 from tests.server.two_projects import OURS, THEIRS, record
@@ -168,7 +169,10 @@ def test_a_server_without_a_provider_says_so(folder: Path) -> None:
         assert 'class="provider" hidden' in client.get("/sign-in").text
 
 
-def test_a_provider_that_hangs_takes_few_threads_of_the_server(client: TestClient, odd: OddProvider) -> None:
+def test_a_provider_that_hangs_takes_few_threads_of_the_server(
+    client: TestClient, odd: OddProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_module, "SECONDS", 120.0)  # nobody gives up before all have asked
     odd.answers.clear()
     with ThreadPoolExecutor(AT_ONCE + 4) as browsers:
         leaving = [browsers.submit(client.get, "/sign-in/openid") for _ in range(AT_ONCE + 4)]
