@@ -29,7 +29,7 @@ def held(steps: int = STEPS) -> Held:
         "../../outside.txt": b"out",
         "/outside.txt": b"out",
     }
-    return Held(rows, {"lr": 0.1, "model": {"layers": 2}}, files)
+    return Held(rows, {"lr": 0.1, "model": {"layers": 2}}, files=files)
 
 
 def take(url: str, tmp_path: Path, address: str = "wandb://team/countdown", **env: str) -> Any:
@@ -68,6 +68,30 @@ def test_history_config_tables_and_files_come_whole_and_once(tmp_path: Path) -> 
     assert again["runs"][0]["values"] == 1 and min(there.asked) == STEPS
     run = rs.open(tmp_path / "runs").run()
     assert len(run.series("loss")["step"]) == STEPS + 1 and list(run.notes()["text"]).count("a note") == 1
+
+
+def test_machines_artifacts_and_values_with_an_axis_of_their_own_are_where_they_belong(tmp_path: Path) -> None:
+    there = held(20)
+    there.history = [{"_step": i, "_timestamp": 1.7e9, "train/step": 10 * i, "train/loss": i / 2} for i in range(3)]
+    there.history[2] |= {"eval/step": 1, "eval/score": 0.5}
+    there.axes = [{"1": "train/step", "6": [3]}, {"2": "*", "5": 1}, {"1": "eval/step"}, {"2": "eval/*", "5": 3}]
+    there.axes += [{"2": "odd/*", "5": 99}, {"5": 1}]  # an axis that is not there, and one of nothing
+    there.system = [{"_timestamp": 1.7e9 + i, "_runtime": i, "system.gpu.0.temp": 50.0 + i} for i in range(2)]
+    there.artifacts = ["policy"]
+    with serving(there) as url:
+        assert "artifacts could" not in take(url, tmp_path).stdout
+        there.artifacts.append("critic")
+        there.system.append({"_timestamp": 1.7e9 + 2, "system.cpu": 9.0, "system.name": "no number"})
+        assert take(url, tmp_path).returncode == 0
+    run = rs.open(tmp_path / "runs").run()
+    assert run.series("train/loss")["step"].tolist() == [0, 10, 20]
+    placed = run.sql("SELECT step, clock FROM metrics WHERE name = 'eval/score'")
+    assert (placed["step"].tolist(), list(placed["clock"])) == ([1], ["eval/step"])
+    host = run.sql("SELECT device, name, value FROM host ORDER BY time_ns")
+    assert list(host["name"]) == ["gpu.0.temp", "gpu.0.temp", "cpu"] and host["value"].tolist() == [50.0, 51.0, 9.0]
+    assert list(host["device"]) == ["gpu.0", "gpu.0", "system"]
+    said = [text for text in run.notes()["text"] if "artifact" in text]
+    assert said == [f"artifact {name}:v3 (model, 1,234 bytes) stays at W&B" for name in ("policy", "critic")]
 
 
 def test_an_import_that_breaks_off_goes_on_from_what_it_kept(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ class Held:
 
     history: list[dict[str, Any]]
     config: dict[str, Any]
+    axes: list[dict[str, Any]] = field(default_factory=list)  # of define_metric, in W&B's form
+    system: list[dict[str, Any]] = field(default_factory=list)
+    artifacts: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     fails_from: int = 1 << 60  # the first step that it cannot read
     asked: list[int] = field(default_factory=list)  # first steps of the pages
@@ -29,9 +32,12 @@ class Held:
             **dict(createdAt="2026-01-01T00:00:00Z", heartbeatAt="2026-01-01T01:00:00Z", notes="a note"),
             **dict(systemMetrics="{}", historyLineCount=len(self.history), user={"name": "u", "username": "u"}),
             "summaryMetrics": json.dumps(self.history[-1]),
-            "config": json.dumps({key: {"value": value, "desc": None} for key, value in self.config.items()}),
+            "config": json.dumps({key: {"value": value, "desc": None} for key, value in self._config().items()}),
             "historyKeys": {"lastStep": self.history[-1]["_step"], "keys": {}},
         }
+
+    def _config(self) -> dict[str, Any]:
+        return {**self.config, "_wandb": {"m": self.axes}}
 
     def answer(self, query: str, variables: dict[str, Any], url: str) -> dict[str, Any]:
         if "viewer" in query:
@@ -43,6 +49,13 @@ class Held:
             return {"project": {"internalId": "1", "runCount": 1, "readOnly": False, "runs": runs}}
         if "RunParquetHistory" in query:
             return {"project": {"run": {"parquetHistory": {"parquetUrls": [], "liveData": []}}}}
+        if "RunOutputArtifacts" in query:
+            nodes = [{"node": _artifact(name), "cursor": "c"} for name in self.artifacts]
+            pages = {"endCursor": "c", "hasNextPage": False}
+            found = {"totalCount": len(nodes), "edges": nodes, "pageInfo": pages}
+            return {"project": {"run": {"artifacts": found}}}
+        if "RunFullHistory" in query:
+            return {"project": {"run": {"events": [json.dumps(row) for row in self.system]}}}
         if "HistoryPage" in query:
             return {"project": {"run": {"history": self.page(variables["minStep"], variables["maxStep"])}}}
         if "RunFiles" in query:
@@ -65,6 +78,20 @@ class Held:
         ]
         pages = {"endCursor": "c", "hasNextPage": False}
         return {"edges": [{"node": node, "cursor": "c"} for node in nodes], "pageInfo": pages}
+
+
+def _artifact(name: str) -> dict[str, Any]:
+    """A version of an artifact as W&B describes it."""
+    project = {"id": "P", "internalId": "P", "name": "countdown", "entity": {"name": "team"}}
+    sequence = {"__typename": "ArtifactSequence", "id": "S", "name": name, "project": project}
+    return {
+        **dict(
+            __typename="Artifact", id="A", artifactSequence=sequence, versionIndex=3, artifactType={"name": "model"}
+        ),
+        **dict(description=None, metadata=None, ttlDurationSeconds=-2, ttlIsInherited=True, tags=[], historyStep=None),
+        **dict(state="COMMITTED", size=1234, digest="d", commitHash=None, fileCount=1, aliases=[]),
+        **dict(createdAt="2026-01-01T00:00:00Z", updatedAt=None),
+    }
 
 
 @contextmanager

@@ -15,7 +15,7 @@ Placed = tuple[int, str | None]  # a step, and the clock that it counts if not o
 class Axes:
     def __init__(self) -> None:
         self._of: dict[str, str] = {}  # name, or a prefix with `*` -> the metric on its x axis
-        self._last: dict[str, int] = {}  # axis -> its last reading
+        self.last: dict[str, int] = {}  # axis -> its last reading
 
     def define(self, name: str, axis: str | None) -> None:
         if axis:
@@ -37,15 +37,15 @@ class Axes:
     def _read(self, row: dict[str, Any]) -> None:
         for axis in {*self._of.values()} & row.keys():
             if (reading := _whole(row[axis])) is not None:
-                self._last[axis] = reading
+                self.last[axis] = reading
 
     def _own(self, name: str) -> Placed | None:
         """Where a value with an axis of its own belongs; None if it has none with a reading."""
         axis = self._of.get(name) or self._by_prefix(name)
-        if axis is None or axis not in self._last:
+        if axis is None or axis not in self.last:
             return None
         is_step = axis in AXES or self._of.get("*") == axis
-        return self._last[axis], None if is_step else axis
+        return self.last[axis], None if is_step else axis
 
     def _by_prefix(self, name: str) -> str | None:
         """The axis of the longest prefix that fits."""

@@ -36,11 +36,10 @@ def _run(run: Any, address: Address, root: Path, progress: Progress, report: Rep
     path = Path(wandb.KIND)  # stands for the file of an import, however the run was addressed
     target = Target(root, wandb.start(run, address))
     cursor = target.cursor(path)
-    since = int(cursor["step"]) if isinstance(cursor, dict) else 0
     files = target.folder / "files"
     try:
         report.skipped += wandb.fetch_files(run, files)
-        for item in wandb.items(run, since, files):
+        for item in wandb.items(run, cursor if isinstance(cursor, dict) else {}, files):
             _put(item, target, path, progress, report)
     except Exception as error:
         target.undo()

@@ -1,19 +1,21 @@
-"""A run of W&B's server as items: the whole history, the configuration, tables and files."""
+"""A run of W&B's server as items: history, configuration, system metrics, tables and files."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rollscope.errors import MissingExtra
 from rollscope.sources import Item, Mark, Records, RunStart, Skipped
+from rollscope.sources.capture.axes import Axes
 from rollscope.sources.files.inside import inside
 from rollscope.sources.intake.gather import Gather, number, run_id, whole
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
-from rollscope.sources.wandb import AXES
 
 from .address import Address
 
@@ -21,6 +23,8 @@ KIND = "wandb online"
 PAGE = 1000  # steps that are asked for at once, and rows between two marks
 ENDED = {"crashed": "crashed", "failed": "crashed", "killed": "killed"}  # W&B's words for how a run ended
 LARGEST = 100_000_000  # bytes of a file that is fetched
+ARTIFACTS = 1_000  # of a run that are listed
+READINGS = 10_000  # of the machines that are asked for; W&B thins a longer run
 
 
 def runs(address: Address) -> Iterator[Any]:
@@ -53,39 +57,104 @@ def _names(run: Any) -> set[str]:
     return {str(name) for name in list(run.summary.keys())}
 
 
-def items(run: Any, since: int, folder: Path) -> Iterator[Item]:
-    """The history from a step on. `folder` holds the run's files."""
-    path, last = Path(str(run.id)), whole(run.lastHistoryStep) or 0
-    gather, generated, at = Gather(path), list[dict[str, Any]](), since
+def items(run: Any, cursor: Mapping[str, Any], folder: Path) -> Iterator[Item]:
+    """What is new since a cursor. `folder` holds the run's files."""
+    since, last = int(cursor.get("step", 0)), whole(run.lastHistoryStep) or 0
+    rows, at = _Rows(run, cursor, folder), since
     if not since and run.notes:
         yield Records("notes", [{"text": str(run.notes), "kind": "note"}])
     for count, row in enumerate(run.scan_history(page_size=PAGE, min_step=since), 1):
         at = max(at, (whole(row.get("_step")) or 0) + 1)
-        generated += _take(row, gather, folder)
+        rows.take(row)
         if count % PAGE == 0:
-            yield from _flush(gather, generated)
-            yield Mark({"step": at}, at, last)
-    yield from _flush(gather, generated)
-    yield from gather.skipped()
-    yield Mark({"step": at}, at, last)
+            yield from rows.flush()
+            yield Mark({**cursor, "step": at, "axes": rows.axes.last}, at, last)
+    yield from rows.flush()
+    yield from rows.skipped()
+    yield Mark({**cursor, "step": at, "axes": rows.axes.last}, at, last)
+    yield from _beside(run, {**cursor, "step": at, "axes": rows.axes.last})
 
 
-def _take(row: dict[str, Any], gather: Gather, folder: Path) -> list[dict[str, Any]]:
-    """Add the numbers of a row; return the samples of the tables in it."""
-    row = {name: value for name, value in row.items() if name != "_runtime"}
-    time_ns = round((number(row.pop("_timestamp", None)) or 0) * 1e9)
-    step = whole(row.pop("_step", None)) or 0
-    axis = next((name for name in AXES if number(row.get(name)) is not None), None)
-    at = step if axis is None else whole(row[axis]) or 0
-    numbers: dict[str, Any] = {}
-    found: list[dict[str, Any]] = []
-    for name, value in flat(row):
-        table = _table(name, value, folder, at, time_ns)
-        found += table
-        if not table:
-            numbers[name] = value
-    gather.add(at, time_ns, dict(sorted(numbers.items())))
-    return found
+def _beside(run: Any, cursor: dict[str, Any]) -> Iterator[Item]:
+    """What is new beside the history. A server that cannot tell of it costs no history."""
+    for what, read in (("system metrics", _readings), ("artifacts", _artifacts)):
+        try:
+            new, told = read(run, cursor)
+        except Exception as error:  # the library's own, and those of the network
+            yield Skipped(f"the {what} could not be read ({str(error)[:200]})", Path(str(run.id)))
+            continue
+        if new.rows:
+            cursor |= told
+            yield new
+            yield Mark(dict(cursor), cursor["step"], cursor["step"])
+
+
+class _Rows:
+    """Rows of a history, each value at the step of its own axis."""
+
+    def __init__(self, run: Any, cursor: Mapping[str, Any], folder: Path) -> None:
+        self.axes = _axes(run)
+        self.axes.last.update(cursor.get("axes", {}))
+        self._path, self._folder = Path(str(run.id)), folder
+        self._by_clock: dict[str | None, Gather] = {}
+        self._generated: list[dict[str, Any]] = []
+
+    def take(self, row: dict[str, Any]) -> None:
+        """Keep the numbers of a row, and the samples of the tables in it."""
+        row = {name: value for name, value in flat(row) if name != "_runtime"}
+        time_ns = round((number(row.pop("_timestamp", None)) or 0) * 1e9)
+        step = whole(row.pop("_step", None)) or 0
+        for (at, clock), values in self.axes.place(row, step):
+            gather = self._by_clock.setdefault(clock, Gather(self._path))
+            tables = {name: _table(name, value, self._folder, at, time_ns) for name, value in values.items()}
+            self._generated += [sample for table in tables.values() for sample in table]
+            gather.add(at, time_ns, {name: values[name] for name in sorted(values) if not tables[name]})
+
+    def flush(self) -> Iterator[Item]:
+        for clock, gather in self._by_clock.items():
+            yield from (replace(points, clock=clock) for points in gather.points())
+        if self._generated:
+            yield Records("samples", self._generated)
+            self._generated = []
+
+    def skipped(self) -> Iterator[Skipped]:
+        for gather in self._by_clock.values():
+            yield from gather.skipped()
+
+
+def _axes(run: Any) -> Axes:
+    """The axes of `define_metric`, as W&B keeps them: fields 1 to 5 of its messages, by number."""
+    axes, about = Axes(), getattr(run, "rawconfig", {}).get("_wandb")
+    defined = about.get("m") if isinstance(about, Mapping) else None
+    metrics = [metric if isinstance(metric, Mapping) else {} for metric in defined] if isinstance(defined, list) else []
+    for metric in metrics:
+        index = whole(metric.get("5")) or 0
+        axis = metrics[index - 1].get("1") if 0 < index <= len(metrics) else metric.get("4")
+        if axis and (name := metric.get("1") or metric.get("2")):
+            axes.define(str(name), str(axis))
+    return axes
+
+
+def _readings(run: Any, cursor: Mapping[str, Any]) -> tuple[Records, dict[str, Any]]:
+    """Readings of the machines that are newer than those that were told."""
+    told, found = int(cursor.get("told_ns", 0)), list[dict[str, Any]]()
+    for row in run.history(samples=READINGS, stream="system", pandas=False):
+        time_ns = round((number(row.get("_timestamp")) or 0) * 1e9)
+        for name, value in flat(row):
+            name = name.removeprefix("system.")
+            if time_ns > told and not name.startswith("_") and (reading := number(value)) is not None:
+                device = name.rpartition(".")[0] or "system"
+                found.append({"time_ns": time_ns, "device": device, "name": name, "value": reading})
+    return Records("host", found), {"told_ns": max((one["time_ns"] for one in found), default=told)}
+
+
+def _artifacts(run: Any, cursor: Mapping[str, Any]) -> tuple[Records, dict[str, Any]]:
+    """A note for each artifact that was not told of. Their files stay where they are."""
+    told = [str(name) for name in cursor.get("artifacts", ())]
+    new = [one for one in islice(run.logged_artifacts(), ARTIFACTS) if str(one.name) not in told]
+    notes = [f"artifact {one.name} ({one.type}, {int(one.size or 0):,} bytes) stays at W&B" for one in new]
+    rows = [{"text": text, "kind": "note"} for text in notes]
+    return Records("notes", rows), {"artifacts": [*told, *(str(one.name) for one in new)]}
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -107,13 +176,6 @@ def _table(name: str, value: Any, folder: Path, step: int, time_ns: int) -> list
         return list(samples(table["columns"], table["data"], f"{name}/{step}", step, time_ns))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
-
-
-def _flush(gather: Gather, generated: list[dict[str, Any]]) -> Iterator[Item]:
-    yield from gather.points()
-    if generated:
-        yield Records("samples", list(generated))
-        generated.clear()
 
 
 def fetch_files(run: Any, folder: Path) -> Iterator[Skipped]:
