@@ -8,7 +8,9 @@ which alone records: workers on many nodes are one run.
 from __future__ import annotations
 
 import queue
+import sys
 import threading
+import time
 from typing import Any
 
 import torch
@@ -21,6 +23,7 @@ from .workers import Report, RolloutWorker, WorkerDied, WorkerSpec
 HERE = "here"  # instead of an address: start Ray on this machine
 CALLS = 8  # that an actor answers at once: one of them waits for reports
 STOP = -1
+BEGIN_SECONDS = 30.0  # that workers have to begin before we say what they wait for
 
 
 class Actor:
@@ -37,6 +40,9 @@ class Actor:
         self._cancelled: set[int] = set()
         self._current = STOP
         threading.Thread(target=self._serve, daemon=True).start()
+
+    def begun(self) -> None:
+        """Answered once Ray has found a CPU for this worker."""
 
     def publish(self, version: int, weights: Any) -> None:
         with self._news:
@@ -93,6 +99,7 @@ class RayActors:
         actor = self._ray.remote(num_cpus=1, max_concurrency=CALLS)(Actor)
         self._actors = [actor.remote(index, spec) for index in range(size)]
         self._waiting = {one.take.remote(): index for index, one in enumerate(self._actors)}
+        self._beginning, self._since = [one.begun.remote() for one in self._actors], time.monotonic()
 
     def publish(self, weights: torch.Tensor, version: int) -> None:
         stored = self._ray.put(weights.detach().cpu().numpy())
@@ -107,8 +114,17 @@ class RayActors:
         self._actors[worker].cancel.remote(number)
 
     def reports(self, timeout: float) -> list[Report]:
+        if self._beginning and time.monotonic() - self._since > BEGIN_SECONDS:
+            self._say_who_waits()
         ready, _ = self._ray.wait(list(self._waiting), num_returns=1, timeout=timeout)
         return [report for one in ready for report in self._taken(one)]
+
+    def _say_who_waits(self) -> None:
+        """Say once if workers have not begun. The training waits: a CPU may come free."""
+        _, late = self._ray.wait(self._beginning, num_returns=len(self._beginning), timeout=0)
+        self._beginning = []
+        if late:
+            sys.stderr.write(waits(len(late), self.size, self._ray.cluster_resources().get("CPU", 0)))
 
     def _taken(self, ready: Any) -> list[Report]:
         worker = self._waiting.pop(ready)
@@ -128,6 +144,15 @@ class RayActors:
             self._ray.kill(actor)
         if self._started:
             self._ray.shutdown()
+
+
+def waits(late: int, size: int, cpus: float) -> str:
+    """The sentence about workers that have not begun."""
+    return (
+        f"rollscope: {late} of {size} rollout workers have not begun after {BEGIN_SECONDS:.0f} s. Each needs a CPU of"
+        f" Ray's, which has {cpus:g} in all. The training waits until they begin: free or add CPUs, or stop it and set"
+        " rollout.workers lower.\n"
+    )
 
 
 def _connected(address: str) -> tuple[Any, bool]:
