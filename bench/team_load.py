@@ -1,0 +1,163 @@
+"""Many runs recorded through one server at once, while many people read.
+
+`.venvs/lake/bin/python bench/team_load.py [--runs 64] [--seconds 60] [--readers 200] [--dry]`
+(`make team` makes that environment). A lake in PostgreSQL and S3, one `rollscope serve --lake`, and
+processes that record 8 runs each, one step of 200 scalars a second and run; every run has a shipper
+of its own, as `rs.init(lake=...)` starts it. Readers ask once in 5 seconds, for the list of runs or
+for a series. Said are: how long a `PUT` takes, how long a reader waits, how old the newest point is
+that a reader gets, the processor time of the server, and points that the lake lacks in the end. Any
+ends the program with an error. With `--dry`, the numbers are printed and not kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+import results
+import rollscope as rs
+from team import team
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.lake.served import Server, serving
+
+SCALARS, OF_A_PROCESS = 200, 8
+READ_SECONDS, PUT_SECONDS = 5.0, 0.5
+RECORD = """
+import sys, time
+import rollscope as rs
+folder, server, seconds, scalars, *ids = sys.argv[1:]
+runs = [rs.init(id=id, dir=folder, project="load", lake=server, host=False) for id in ids]
+began = time.monotonic()
+for step in range(int(seconds)):
+    for run in runs:
+        run.log({"now": time.time(), **{f"m{i}": i * step / 7 for i in range(1, int(scalars))}}, step=step)
+    time.sleep(max(0, began + step + 1 - time.monotonic()))
+for run in runs:
+    run.finish()
+"""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What clients saw."""
+
+    puts: list[float] = field(default_factory=list)
+    reads: list[float] = field(default_factory=list)
+    behind: list[float] = field(default_factory=list)
+    failed: int = 0
+
+
+async def read(client: httpx.AsyncClient, number: int, ids: list[str], seen: Seen, until: float) -> None:
+    """One reader: every second question is for a series, whose newest point tells how old it is."""
+    await asyncio.sleep(READ_SECONDS * (number % 50) / 50)
+    while time.monotonic() < until:
+        began, number = time.monotonic(), number + 1
+        path = f"api/runs/{ids[number % len(ids)]}/csv?name=now" if number % 2 else "api/runs"
+        try:
+            answer = await client.get(path)
+        except httpx.HTTPError:
+            seen.failed += 1
+        else:
+            seen.reads.append(time.monotonic() - began)
+            seen.behind += newest(answer.text) if number % 2 and answer.status_code == 200 else []
+        await asyncio.sleep(max(0.0, began + READ_SECONDS - time.monotonic()))
+
+
+def newest(csv: str) -> list[float]:
+    """Seconds since the last row of a series of times was logged."""
+    logged = [line.split(",")[3] for line in csv.splitlines()[1:]]  # name, step, time_ns, value, weight
+    return [time.time() - float(logged[-1])] if logged else []
+
+
+async def put(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
+    """One who sends objects of 20 kB, as shippers do."""
+    number = 0
+    while time.monotonic() < until:
+        data = (b"%016d" % number) * 1250
+        words = {"project": "load", "name": "run.json", "kind": "whole", "start": 0}
+        began, number = time.monotonic(), number + 1
+        answer = await client.put(
+            "api/lake/runs/put/objects", params={**words, "sha256": hashlib.sha256(data).hexdigest()}, content=data
+        )
+        seen.failed += answer.status_code != 200
+        seen.puts.append(time.monotonic() - began)
+        await asyncio.sleep(PUT_SECONDS)
+
+
+async def clients(url: str, ids: list[str], readers: int, seconds: float) -> Seen:
+    seen, until = Seen(), time.monotonic() + seconds
+    limits = httpx.Limits(max_connections=readers + 1)
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+        reading = [read(client, number, ids, seen, until) for number in range(readers)]
+        await asyncio.gather(put(client, seen, until), *reading)
+    return seen
+
+
+def record(server: Server, folder: Path, ids: list[str], seconds: int) -> list[subprocess.Popen[bytes]]:
+    groups = [ids[at : at + OF_A_PROCESS] for at in range(0, len(ids), OF_A_PROCESS)]
+    words = [sys.executable, "-c", RECORD, str(folder), server.url, str(seconds), str(SCALARS)]
+    return [subprocess.Popen([*words, *group]) for group in groups]
+
+
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def lacking(folder: str, ids: list[str], steps: int, patience: float) -> tuple[int, float]:
+    """How many points the lake lacks, and how many seconds after the last one was recorded."""
+    began, lacks = time.monotonic(), len(ids) * steps * SCALARS
+    while lacks and time.monotonic() - began < patience:
+        rows = rs.open(folder).sql("SELECT count(*) AS n FROM metrics WHERE project = 'load'")
+        lacks = len(ids) * steps * SCALARS - int(rows["n"][0])
+        time.sleep(1)
+    return lacks, time.monotonic() - began
+
+
+def main(args: argparse.Namespace) -> None:
+    ids = [f"load-{number}" for number in range(args.runs)]
+    with tempfile.TemporaryDirectory() as place, team(Path(place)) as (_, _, lake):
+        with serving(lake, Path(place, "server")) as server:
+            recorders = record(server, Path(place, "runs"), ids, args.seconds)
+            seen = asyncio.run(clients(server.url, ids, args.readers, args.seconds))
+            busy = processor_seconds(server.process.pid)
+            for recorder in recorders:
+                recorder.wait(600)
+            lacks, late = lacking(lake.folder, ids, args.seconds, 300)
+    _report(args, seen, busy, lacks, late)
+
+
+def _report(args: argparse.Namespace, seen: Seen, busy: float, lacks: int, late: float) -> None:
+    size = f"{args.runs} runs x {SCALARS} scalars/s, {args.readers} readers, {args.seconds} s"
+    print(f"{size}; load of the machine {os.getloadavg()[0]:.1f}")
+    for name, values in (("PUT", seen.puts), ("a reader waits", seen.reads), ("behind", seen.behind)):
+        p50, p95, p99 = np.percentile(values or [np.nan], [50, 95, 99])
+        print(f"{name}: n {len(values)}, p50 {p50:.2f} s, p95 {p95:.2f}, p99 {p99:.2f}")
+    print(f"requests that failed: {seen.failed}; processor time of the server: {busy:.0f} s")
+    print(f"points that the lake lacks: {lacks}, {late:.0f} s after the last one was recorded")
+    if lacks:
+        raise SystemExit(f"the lake lacks {lacks} points")
+    if not args.dry:
+        named = (("PUT", seen.puts), ("a reader waits", seen.reads), ("seconds behind", seen.behind))
+        results.append([results.row(f"lake: {size}: {name}", "s", values) for name, values in named])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for name, number in (("--runs", 64), ("--seconds", 60), ("--readers", 200)):
+        parser.add_argument(name, type=int, default=number)
+    parser.add_argument("--dry", action="store_true")
+    main(parser.parse_args())
