@@ -118,7 +118,7 @@ def test_a_ship_of_a_taken_number_is_refused(lake: Place, life: Life) -> None:
     state = ledger.read(lake, "r1")
     old = replace(state, ship=state.ship - 1)
     with pytest.raises(ledger.Behind):
-        ledger.commit(lake, "r1", old, state.project, state.origin, ledger.Ship(dropped={1}))
+        ledger.commit(lake, ledger.Order("r1", old, state.project, state.origin, ledger.Ship(dropped={1})))
     check_same(lake, life, ["metrics"])
 
 

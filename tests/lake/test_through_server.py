@@ -18,7 +18,7 @@ import pytest
 import rollscope as rs
 from rollscope.access import tokens
 from rollscope.errors import BadInput, NotAllowed, NotSignedIn
-from rollscope.lake import making, spool
+from rollscope.lake import making, said, spool
 from rollscope.lake.check import check
 from rollscope.lake.place import Place
 from rollscope.lake.serving import tokens as lake_tokens
@@ -26,6 +26,7 @@ from rollscope.lake.serving.intake import Intake
 from rollscope.lake.serving.quotas import OverQuota, Quotas, bytes_of
 from rollscope.lake.shipping.requests import Requests, ServerUnreachable
 from rollscope.lake.shipping.through_server import ThroughServer
+from rollscope.store.project.log import ProjectLog
 from tests.lake.life import Life, check_same
 from tests.lake.served import PATIENCE, Server, serving
 from tests.lake.test_team import only
@@ -115,6 +116,30 @@ def test_a_training_ships_itself_through_a_server(server: Server, lake: Place, t
         time.sleep(0.2)
 
 
+def test_what_people_said_about_a_run_is_sent_with_it(server: Server, lake: Place, life: Life, tmp_path: Path) -> None:
+    life.grow()
+    log, run = ProjectLog(str(life.root)), life.path.name
+    mistake = log.append("tag", f"{run}/mistake", True)
+    for kind, name, value in (("tag", f"{run}/good", True), ("rename", run, "new name"), ("note", run, "é")):
+        log.append(kind, name, value)
+    log.undo([mistake.id])
+    log.append("archive", run, True)  # these are not sent
+    log.append("note", "another", "words")
+    shipper = ThroughServer(server.url, str(life.path))
+    shipper.push()
+    shipper.push()
+    (tmp_path / "there").mkdir()
+    said.fetch(lake, str(tmp_path / "there"))
+    there = ProjectLog(str(tmp_path / "there"))
+    assert there.current("tag").get(f"{run}/good") is True and f"{run}/mistake" not in there.current("tag")
+    assert there.current("rename")[run] == "new name" and there.current("note") == {run: "é"}
+    assert run not in there.current("archive")
+    with server.client(token(lake)) as client:
+        words = {"project": PROJECT, "lines": ["{}"]}
+        answer = client.post(f"api/lake/runs/{run}/said", json=words)
+        assert answer.status_code == 400 and "is no line of a project log" in answer.text
+
+
 def test_who_may_not_record_here_is_refused(
     server: Server, lake: Place, life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,9 +153,9 @@ def test_who_may_not_record_here_is_refused(
         (token(lake, project="another"), ServerUnreachable, "no project 'p/1'"),
     ):
         monkeypatch.setenv("ROLLSCOPE_TOKEN", text)
-        with pytest.raises(expected, match=says) as said:
+        with pytest.raises(expected, match=says) as refusal:
             ThroughServer(server.url, str(life.path)).push()
-        assert not text or text[-20:] not in str(said.value)
+        assert not text or text[-20:] not in str(refusal.value)
     other, address = token(lake, project="another"), f"api/lake/runs/{life.path.name}"
     with server.client(other) as client:  # another project's run is not there, and its id cannot be had
         assert client.get(address).json() == {"run": life.path.name, "ship": 0, "files": {}}

@@ -7,6 +7,7 @@ training process imports this room: shipping is a process of its own.
 
     place      `lake.toml`: where the catalogue and the objects are
     engine     DuckDB with DuckLake, attached to the catalogue; every failure becomes a sentence
+    kept       connections that are kept between two uses
     objects    the object store: a folder, or S3
     tables     the tables and views of the lake
     ledger     what the lake holds of a run; commit a ship

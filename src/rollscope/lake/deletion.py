@@ -26,7 +26,7 @@ def delete(place: Place, run: str) -> int:
     """
     objects = Objects(place)
     keys = [key for key in objects.keys("runs") if key.split("/")[2] == quote(run, safe="")]
-    with engine.exclusively(place, run), engine.connected(place) as connection:
+    with engine.exclusively(place, run) as connection:
         tables.check_version(connection, place.folder)
         tables.upgrade(connection)
         known = connection.execute("SELECT count(*) FROM lake.book.ships WHERE run = ?", [run]).fetchall()[0][0]

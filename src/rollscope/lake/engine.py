@@ -1,7 +1,9 @@
 """DuckDB with DuckLake, attached to the catalogue of a lake. Every failure becomes a sentence.
 
-A catalogue in a file lets one connection in at a time, so a connection is short and others wait for
-it. A catalogue in PostgreSQL takes any number; `exclusively` lets one of them commit to a run.
+To load DuckDB's extensions costs more than to ship, so a process keeps what it has loaded. A
+catalogue in a file lets one connection in at a time, so the lake is attached for a short time and
+others wait for it. A catalogue in PostgreSQL takes any number; `exclusively` lets one of them
+commit to a run.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import importlib.util
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,7 +23,9 @@ from rollscope.errors import CannotRead, MissingExtra, RollscopeError
 from rollscope.store.arrow import THREADS
 from rollscope.store.tables.sql import quoted
 
+from . import kept
 from . import place as places
+from .kept import Kept
 from .place import Place
 
 if TYPE_CHECKING:
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 60.0  # for another process that has the catalogue's file open
 LOOK_SECONDS = 0.05
+SELDOM_SECONDS = 2.0  # between two uses of a lake that does not stay attached
 MEMORY = "1GB"
+LOCKS = "locks"  # the catalogue's database, attached once more
 _IN_THIS_PROCESS = threading.RLock()  # DuckDB opens a file once per process
 
 
@@ -59,27 +65,83 @@ def extension(name: str) -> str:
 
 @contextlib.contextmanager
 def connected(place: Place, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the lake attached as `lake`."""
-    import duckdb
+    """A connection with the lake attached as `lake`. It is kept for the next one who asks.
 
-    needed = [
-        "ducklake",
-        *([] if place.is_embedded else ["postgres_scanner"]),
-        *(["httpfs"] if place.is_remote else []),
-    ]
-    paths = [extension(name) for name in needed]
-    with _IN_THIS_PROCESS if place.is_embedded else contextlib.nullcontext():
-        config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-        connection = duckdb.connect(config={**config, "threads": str(THREADS), "memory_limit": MEMORY})
+    Leave it as it came: without a transaction, and with no setting changed. After an error it is
+    closed.
+    """
+    key = _key(place, read_only)
+    with _IN_THIS_PROCESS if place.is_embedded else contextlib.nullcontext(), saying(place):
+        one = kept.take(key) or Kept(_loaded(place))
         try:
-            with saying(place):
-                for path in paths:
-                    connection.execute(f"LOAD {quoted(path)}")
-                _add_keys(connection, place)
-                _attach(connection, place, read_only)
-                yield connection
+            _make_sure(one, place, read_only)
+            yield one.connection
+            _let_go(one, place)
+        except BaseException:
+            one.connection.close()
+            raise
+        kept.give_back(key, one)
+
+
+@contextlib.contextmanager
+def of_its_own(place: Place, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The same, for who changes the connection: it is closed at the end."""
+    with _IN_THIS_PROCESS if place.is_embedded else contextlib.nullcontext(), saying(place):
+        connection = _loaded(place)
+        try:
+            _attach(connection, place, read_only)
+            yield connection
         finally:
             connection.close()
+
+
+def _key(place: Place, read_only: bool) -> kept.Key:
+    """What one connection can be used for: keys that have changed need another."""
+    keys = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("PG", "AWS_"))))
+    return place.folder, place.catalog, place.data, read_only, keys
+
+
+def _loaded(place: Place) -> duckdb.DuckDBPyConnection:
+    """DuckDB with the extensions that a lake needs, and the keys of its objects."""
+    import duckdb
+
+    more = {"postgres_scanner": not place.is_embedded, "httpfs": place.is_remote}
+    paths = [extension(name) for name in ("ducklake", *(name for name, needed in more.items() if needed))]
+    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = duckdb.connect(config={**config, "threads": str(THREADS), "memory_limit": MEMORY})
+    for path in paths:
+        connection.execute(f"LOAD {quoted(path)}")
+    _add_keys(connection, place)
+    return connection
+
+
+def _make_sure(one: Kept, place: Place, read_only: bool) -> None:
+    """Attach the lake, also if its catalogue was restarted since it was attached."""
+    import duckdb
+
+    if one.is_attached:
+        try:
+            one.connection.execute("FROM lake.book.version").fetchall()
+            return
+        except duckdb.Error:
+            _detach(one)
+    _attach(one.connection, place, read_only)
+    one.is_attached = True
+
+
+def _let_go(one: Kept, place: Place) -> None:
+    """Detach a lake that is asked seldom, so that idle ones hold no session of the catalogue.
+
+    A catalogue in a file is let go at once: others wait for it.
+    """
+    if place.is_embedded or one.idle_seconds() > SELDOM_SECONDS:
+        _detach(one)
+
+
+def _detach(one: Kept) -> None:
+    for name in ("lake", LOCKS):
+        one.connection.execute(f"DETACH DATABASE IF EXISTS {name}")
+    one.is_attached = False
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, place: Place, read_only: bool) -> None:
@@ -174,28 +236,40 @@ def without_keys(text: str) -> str:
 
 
 @contextlib.contextmanager
-def exclusively(place: Place, run: str) -> Iterator[None]:
-    """Be the only one that commits to a run, on any machine.
+def exclusively(place: Place, run: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection, while nobody else on any machine commits to this run; wait for it."""
+    with connected(place) as connection, _locked(connection, place, [run], "pg_advisory_xact_lock"):
+        yield connection
 
-    A catalogue in a file is open in one process at a time anyway. In PostgreSQL a connection of its
-    own holds an advisory lock, which ends with the connection.
+
+@contextlib.contextmanager
+def exclusively_some(place: Place, runs: Sequence[str]) -> Iterator[tuple[duckdb.DuckDBPyConnection, set[str]]]:
+    """The same for several runs, without waiting: those that nobody else commits to now."""
+    with connected(place) as connection, _locked(connection, place, runs, "pg_try_advisory_xact_lock") as taken:
+        yield connection, taken
+
+
+@contextlib.contextmanager
+def _locked(connection: duckdb.DuckDBPyConnection, place: Place, runs: Sequence[str], how: str) -> Iterator[set[str]]:
+    """Hold the locks of runs; those that were taken.
+
+    A catalogue in a file is open in one process at a time anyway. In PostgreSQL a transaction of
+    its own holds advisory locks, which end with the connection.
     """
     if place.is_embedded:
-        yield
+        yield set(runs)
         return
-    import duckdb
+    connection.execute(f"ATTACH IF NOT EXISTS {quoted(libpq(place))} AS {LOCKS} (TYPE postgres)")
+    with contextlib.closing(connection.cursor()) as locks:
+        locks.execute("BEGIN")
+        yield {run for run in runs if _took(locks, f"SELECT {how}({_number(run)})::text <> 'false' AS taken")}
+        locks.execute("ROLLBACK")
 
+
+def _took(locks: duckdb.DuckDBPyConnection, query: str) -> bool:
+    return bool(locks.execute(f"SELECT * FROM postgres_query('{LOCKS}', {quoted(query)})").fetchall()[0][0])
+
+
+def _number(run: str) -> int:
     digest = hashlib.blake2b(f"rollscope lake {run}".encode(), digest_size=8).digest()
-    number = int.from_bytes(digest, "little", signed=True)
-    with saying(place):
-        connection = duckdb.connect()
-        try:
-            connection.execute(f"LOAD {quoted(extension('postgres_scanner'))}")
-            connection.execute(f"ATTACH {quoted(libpq(place))} AS pg (TYPE postgres)")
-            connection.execute("BEGIN")
-            lock = f"SELECT 1 AS taken FROM pg_advisory_xact_lock({number})"
-            connection.execute(f"SELECT * FROM postgres_query('pg', {quoted(lock)})").fetchall()
-            yield
-            connection.execute("ROLLBACK")
-        finally:
-            connection.close()
+    return int.from_bytes(digest, "little", signed=True)

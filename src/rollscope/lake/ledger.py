@@ -6,8 +6,9 @@ can commit to the run between that look and the commit.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import duckdb
 
 PARTS_OF_A_SHIP = 100_000
+OBJECT = ("name", "kind", "start", "bytes", "sha256", "key", "time_ns")  # columns
+IN_ORDER = "ship, kind = 'gone' DESC, name, start"  # as files were made of objects
 Ranges = list[tuple[str, int, int]]  # stem of a log, and which of its bytes: from, to
 
 
@@ -64,10 +67,18 @@ def read(place: Place, run: str) -> State:
         return _read(connection, run)
 
 
-def read_some(place: Place, runs: Sequence[str]) -> dict[str, State]:
-    """The same of several runs, by one connection."""
+def objects_since(place: Place, after: Mapping[str, int]) -> dict[str, list[Object]]:
+    """The objects of several runs that were shipped after a ship, in the order of `held`."""
+    query = (
+        f"SELECT run, ship, {', '.join(OBJECT)} FROM lake.book.objects"
+        f" WHERE run IN ({', '.join('?' * len(after))}) AND ship > ? ORDER BY {IN_ORDER}"
+    )
+    found: dict[str, list[Object]] = {run: [] for run in after}
     with engine.connected(place, read_only=True) as connection:
-        return {run: _read(connection, run) for run in runs}
+        for run, ship, *row in connection.execute(query, [*after, min(after.values())]).fetchall():
+            if ship > after[run]:
+                found[run].append(Object(*row))
+    return found
 
 
 def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
@@ -77,9 +88,7 @@ def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
     if not ships:
         return State()
     found = connection.execute(
-        "SELECT name, kind, start, bytes, sha256, key, time_ns FROM lake.book.objects WHERE run = ?"
-        " ORDER BY ship, kind = 'gone' DESC, name, start",
-        [run],
+        f"SELECT {', '.join(OBJECT)} FROM lake.book.objects WHERE run = ? ORDER BY {IN_ORDER}", [run]
     ).fetchall()
     (ship, project, origin) = ships[0]
     state = State(ship, project, origin, held([Object(*row) for row in found]))
@@ -103,31 +112,71 @@ def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
     return state
 
 
-def commit(place: Place, run: str, state: State, project: str, origin: str, ship: Ship) -> None:
-    """Ship in one transaction. Raises Behind if the lake has more of the run than `state` says."""
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one run ships, and what its shipper knows of the lake."""
+
+    run: str
+    state: State
+    project: str
+    origin: str
+    ship: Ship
+
+
+def commit(place: Place, order: Order) -> None:
+    """Ship in one transaction. Raises Behind if the lake has more of the run than we know."""
+    with _as_behind(), engine.exclusively(place, order.run) as connection:
+        if not _committed(connection, place, [order]):
+            raise Behind
+
+
+def commit_all(place: Place, orders: Sequence[Order]) -> set[str]:
+    """Ship several runs in one transaction; return those that were shipped.
+
+    The lake has more of the others, or somebody ships them now.
+    """
+    with _as_behind(), engine.exclusively_some(place, [order.run for order in orders]) as (connection, taken):
+        return _committed(connection, place, [order for order in orders if order.run in taken])
+
+
+@contextlib.contextmanager
+def _as_behind() -> Iterator[None]:
+    """A tidy or a deletion was faster: it changes the same tables."""
     import duckdb
 
     try:
-        _commit(place, run, state, project, origin, ship)
-    except duckdb.TransactionException:  # a tidy or a deletion was faster: it changes the same tables
+        yield
+    except duckdb.TransactionException:
         raise Behind from None
 
 
-def _commit(place: Place, run: str, state: State, project: str, origin: str, ship: Ship) -> None:
-    number = state.ship + 1
-    with engine.exclusively(place, run), engine.connected(place) as connection:
-        tables.check_version(connection, place.folder)
-        tables.upgrade(connection)
-        connection.execute("BEGIN")
-        last = connection.execute("SELECT max(ship) FROM lake.book.ships WHERE run = ?", [run]).fetchall()[0][0]
-        if (last or 0) != state.ship:
-            raise Behind
-        for table, rows in _book(run, project, origin, number, ship).items():
-            if len(rows):
-                _insert(connection, f"book.{table}", rows)
-        for table, parts in ship.rows.items():
-            _insert(connection, f"rows.{table}", pa.concat_tables(parts))
-        connection.execute("COMMIT")
+def _committed(connection: duckdb.DuckDBPyConnection, place: Place, orders: Sequence[Order]) -> set[str]:
+    tables.check_version(connection, place.folder)
+    tables.upgrade(connection)
+    connection.execute("BEGIN")
+    last = _last(connection, [order.run for order in orders])
+    good = [order for order in orders if last.get(order.run, 0) == order.state.ship]
+    for table, rows in _rows(good).items():
+        _insert(connection, table, rows)
+    connection.execute("COMMIT" if good else "ROLLBACK")
+    return {order.run for order in good}
+
+
+def _last(connection: duckdb.DuckDBPyConnection, runs: list[str]) -> dict[str, int]:
+    """The number of each run's last ship."""
+    query = "SELECT run, max(ship) FROM lake.book.ships WHERE list_contains(?, run) GROUP BY run"
+    return dict(connection.execute(query, [runs]).fetchall())
+
+
+def _rows(orders: Sequence[Order]) -> dict[str, pa.Table]:
+    """The rows that each table gets."""
+    found: dict[str, list[pa.Table]] = {}
+    for order in orders:
+        for table, rows in _book(order).items():
+            found.setdefault(f"book.{table}", []).extend([rows] if len(rows) else [])
+        for table, parts in order.ship.rows.items():
+            found.setdefault(f"rows.{table}", []).extend(parts)
+    return {table: pa.concat_tables(parts) for table, parts in found.items() if parts}
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
@@ -137,15 +186,15 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -
     connection.unregister("shipped rows")
 
 
-def _book(run: str, project: str, origin: str, number: int, ship: Ship) -> dict[str, pa.Table]:
+def _book(order: Order) -> dict[str, pa.Table]:
+    ship, number = order.ship, order.state.ship + 1
     first = number * PARTS_OF_A_SHIP
     texts, whole = pa.large_string(), pa.int64()
-    object_names = ("name", "kind", "start", "bytes", "sha256", "key", "time_ns")
     object_types = (texts, texts, whole, whole, texts, texts, whole)
     columns: dict[str, tuple[tuple[str, ...], tuple[Any, ...], list[tuple[Any, ...]]]] = {
-        "ships": (("ship", "origin", "time_ns"), (whole, texts, whole), [(number, origin, time.time_ns())]),
+        "ships": (("ship", "origin", "time_ns"), (whole, texts, whole), [(number, order.origin, time.time_ns())]),
         "objects": (
-            ("ship", *object_names),
+            ("ship", *OBJECT),
             (whole, *object_types),
             [(number, *astuple(object)) for object in ship.objects],
         ),
@@ -158,7 +207,7 @@ def _book(run: str, project: str, origin: str, number: int, ship: Ship) -> dict[
         ),
         "replaced": (("id", "part"), (texts, whole), list(ship.replaced)),
     }
-    return {name: _table(project, run, *said) for name, said in columns.items()}
+    return {name: _table(order.project, order.run, *said) for name, said in columns.items()}
 
 
 def _flat(parts: Mapping[int, Ranges]) -> list[tuple[Any, ...]]:

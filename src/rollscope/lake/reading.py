@@ -10,8 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +99,8 @@ class LakeStore(Store):
 
     def _rows(self) -> list[dict[str, Any]]:
         """The record of each run, newest first."""
-        with self._tables() as connection:
+        with engine.connected(self.place, read_only=True) as connection:
+            tables.check_version(connection, self.place.folder)
             rows: list[dict[str, Any]] = arrow_table(
                 connection, "SELECT * FROM lake.main.runs ORDER BY started_ns DESC, id"
             ).to_pylist()
@@ -110,12 +110,6 @@ class LakeStore(Store):
                 row["state"] = "killed"
         return rows
 
-    @contextmanager
-    def _tables(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with engine.connected(self.place, read_only=True) as connection:
-            tables.check_version(connection, self.place.folder)
-            yield connection
-
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """Answer a query over the tables of the lake; the column `run` tells runs apart."""
         if found := _OURS.search(query):
@@ -123,7 +117,8 @@ class LakeStore(Store):
                 f"{found[0].rstrip('( ')}(...) cannot be asked of a whole lake."
                 " Ask it of one run: rollscope sql --run RUN, or run.sql(...)."
             )
-        with self._tables() as connection:
+        with engine.of_its_own(self.place, read_only=True) as connection:
+            tables.check_version(connection, self.place.folder)
             for name in TABLES:
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM lake.main.{name}")
             _lock(connection, self.place)

@@ -125,7 +125,7 @@ def _change_rows(place: Place, one: Due, columns: set[str]) -> None:
     """Empty the columns in the tables, and say so; again if somebody else's commit was first."""
     import duckdb
 
-    with engine.exclusively(place, one.run), engine.connected(place) as connection:
+    with engine.exclusively(place, one.run) as connection:
         tables.upgrade(connection)
         for _ in range(TRIES):
             try:

@@ -8,7 +8,7 @@ ships all that was said through it, and fetches what others said.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 ONLY_HERE = "bin"  # a kind that tells of folders on this machine
+NOT_SENT = (ONLY_HERE, "archive")  # who records a run does not hide it from others
 
 
 def about(entry: Entry) -> str:
@@ -47,6 +48,16 @@ def chosen(log: ProjectLog, runs: Collection[str]) -> list[Entry]:
     return list(found.values())
 
 
+def of_run(said: Iterable[Entry], run: str) -> list[Entry]:
+    """The entries that are sent with one run: about it alone, and those that undo nothing else."""
+    found: dict[str, Entry] = {}
+    for entry in said:
+        undoes_own = bool(entry.undoes) and all(id in found for id in entry.undoes)
+        if entry.kind not in NOT_SENT and (undoes_own or (not entry.undoes and about(entry) == run)):
+            found[entry.id] = entry
+    return list(found.values())
+
+
 class Saying:
     """Ships a project log. It remembers what the lake has, so most calls ask nobody."""
 
@@ -59,12 +70,12 @@ class Saying:
         wanted = chosen(self._log, runs)
         new = [entry for entry in wanted if self._shipped is None or entry.id not in self._shipped]
         if new:
-            new = _shipped(self._place, new)
+            new = shipped(self._place, new)
         self._shipped = {entry.id for entry in wanted}
         return len(new)
 
 
-def _shipped(place: Place, wanted: list[Entry]) -> list[Entry]:
+def shipped(place: Place, wanted: list[Entry]) -> list[Entry]:
     """Append the entries that the lake lacks, in one transaction; return them."""
     with engine.connected(place) as connection:
         tables.upgrade(connection)

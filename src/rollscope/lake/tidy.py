@@ -38,6 +38,7 @@ def tidy(place: Place, keep_seconds: float = KEEP_SECONDS) -> Tidied:
     done = Tidied()
     with engine.connected(place) as connection:
         tables.check_version(connection, place.folder)
+        tables.set_storage(connection)  # a lake of an older Rollscope was made without
         done.files_before = _files(connection)
         for name in TABLES:
             _remove_dead(connection, name)

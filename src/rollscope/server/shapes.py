@@ -287,6 +287,12 @@ class Stored(TypedDict):
     sha256: str
 
 
+class Taken(TypedDict):
+    """How many entries the lake did not have yet."""
+
+    new: int
+
+
 class Shipped(TypedDict):
     run: str
     ship: int

@@ -7,18 +7,30 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rollscope.errors import RollscopeError
 from rollscope.lake import engine, ledger, said, tables
 from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
+from rollscope.lake.spool import Held, Object, held
 from rollscope.store.listing.entries import folders
+from rollscope.store.log import files as logs
 
 from . import mirror
 from .notes import Notes
 
 LOOK_SECONDS = 5.0
-AT_ONCE = 50  # runs whose books are read by one connection
+AT_ONCE = 50  # runs whose books are read by one question
+MOST_RECENT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Of a run's ships, the number of the last one and the time of the first one."""
+
+    ship: int = 0
+    first_ns: int = 0
 
 
 class Mirroring:
@@ -30,7 +42,8 @@ class Mirroring:
         self._notes = Notes(place, self.folder)
         self._objects = Objects(place)
         self._looked = -math.inf
-        self._seen = dict.fromkeys(folders(self.folder), 0)  # run -> number of the last ship that was fetched
+        self._seen = dict.fromkeys(folders(self.folder), Seen())
+        self._recent: dict[str, Held] = {}  # the files of runs that grew lately, and of logs the last object
 
     def look(self, most: int | None = None) -> int:
         """Fetch what is new of all runs, or of the `most` last shipped; return of how many.
@@ -38,13 +51,14 @@ class Mirroring:
         Raises a sentence.
         """
         began, last = time.monotonic(), self._last()
+        self._forget_altered(last)
         for run in set(self._seen) - set(last):
             mirror.remove(os.path.join(self.folder, run))
             del self._seen[run]
         changed = {run: ship for run, ship in last.items() if self._seen.get(run) != ship}
-        wanted = list(changed)[:most]
+        wanted = list(changed.items())[:most]
         for start in range(0, len(wanted), AT_ONCE):
-            self._fetch(ledger.read_some(self.place, wanted[start : start + AT_ONCE]))
+            self._fetch(dict(wanted[start : start + AT_ONCE]))
         self._notes.ship(last)
         self._saying.ship(last)
         said.fetch(self.place, self.folder)
@@ -55,19 +69,33 @@ class Mirroring:
         """Seconds since all of the lake was looked at; infinite before."""
         return time.monotonic() - self._looked
 
-    def _fetch(self, states: dict[str, ledger.State]) -> None:
-        for run, held in states.items():
-            folder = os.path.join(self.folder, run)
-            mirror.refresh(self._objects, folder, held.files, held.gone)
-            self._seen[run] = held.ship
-            self._notes.know(run, held.files)
+    def _forget_altered(self, last: dict[str, Seen]) -> None:
+        """Read the whole book again of a run that came back to the lake, or that the cache lost."""
+        for run, files in list(self._recent.items()):
+            is_same = run in last and last[run].first_ns == self._seen[run].first_ns
+            if not is_same or not _is_there(os.path.join(self.folder, run), files):
+                del self._recent[run]
 
-    def _last(self) -> dict[str, int]:
-        """Run -> the number of its last ship, the last shipped run first."""
+    def _fetch(self, changed: dict[str, Seen]) -> None:
+        """Fetch what is new of some runs: of those that grew lately, only that is read."""
+        after = {run: self._seen[run].ship if run in self._recent else 0 for run in changed}
+        for run, new in ledger.objects_since(self.place, after).items():
+            objects = [*(part for parts in self._recent.pop(run, {}).values() for part in parts), *new]
+            files = held(objects)
+            gone = {object.name for object in objects} - files.keys()
+            mirror.refresh(self._objects, os.path.join(self.folder, run), files, gone)
+            self._seen[run] = changed[run]
+            self._notes.know(run, files)
+            self._recent[run] = {name: _last_of(name, parts) for name, parts in files.items()}
+        for run in list(self._recent)[:-MOST_RECENT]:
+            del self._recent[run]
+
+    def _last(self) -> dict[str, Seen]:
+        """Each run's ships, the last shipped run first."""
         with engine.connected(self.place, read_only=True) as connection:
             tables.check_version(connection, self.place.folder)
-            query = "SELECT run, max(ship) FROM lake.book.ships GROUP BY run ORDER BY max(time_ns) DESC"
-            return dict(connection.execute(query).fetchall())
+            query = "SELECT run, max(ship), min(time_ns) FROM lake.book.ships GROUP BY run ORDER BY max(time_ns) DESC"
+            return {run: Seen(ship, first_ns) for run, ship, first_ns in connection.execute(query).fetchall()}
 
     def keep_looking(self, say: Callable[[str], None]) -> None:
         """Look for ever, in a thread. What is there stays readable while the lake is down."""
@@ -84,3 +112,17 @@ class Mirroring:
                     say(f"the lake cannot be read, and what was fetched is shown: {error}")
                 down = True
             waits.wait(LOOK_SECONDS)
+
+
+def _last_of(name: str, parts: list[Object]) -> list[Object]:
+    """What has to be known of a file to add to it: of a log, which only grows, where it ends."""
+    return parts[-1:] if logs.NAME.fullmatch(name) else parts
+
+
+def _is_there(folder: str, files: Held) -> bool:
+    """True if a folder has the logs up to the objects that are known of them."""
+    wanted = {name: parts[0].start for name, parts in files.items() if logs.NAME.fullmatch(name)}
+    try:
+        return all(os.path.getsize(os.path.join(folder, name)) >= start for name, start in wanted.items())
+    except OSError:
+        return False

@@ -2,6 +2,6 @@
 
 `tokens` finds the book of a lake, `postgres_book` keeps one in PostgreSQL, which `postgres` talks
 to. `intake` ships runs that were sent, from `copies` of their folders, which `bring` makes of
-objects that were `received`, within `quotas`; `team` reads `team.toml`. Servers hold nothing that
-lasts, so any number of them agree.
+objects that were `received`, within `quotas`, and commits `together` what waits; `team` reads
+`team.toml`. Servers hold nothing that lasts, so any number of them agree.
 """

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from rollscope.errors import BadInput, CorruptFile, RollscopeError
-from rollscope.lake import ledger, spool
+from rollscope.lake import ledger, said, spool
 from rollscope.lake.cache.mirror import root_of
 from rollscope.lake.ledger import Behind, State
 from rollscope.lake.place import Place
@@ -23,6 +23,7 @@ from rollscope.lake.shipping.push import Pusher, project_of
 from rollscope.lake.spool import PIECE, SMALL, Object
 from rollscope.store.listing.entries import NEVER_RUNS
 from rollscope.store.log import files
+from rollscope.store.project.entry import Entry, parsed
 from rollscope.store.run_json import NAME as RUN_JSON
 from rollscope.store.sealed.manifest import SUFFIX
 
@@ -30,6 +31,7 @@ from .bring import bring
 from .copies import Copies, Copy
 from .quotas import Quotas
 from .received import Received, Whole
+from .together import Together
 
 _RUN = re.compile(r"[^/\x00-\x1f\x7f]{1,255}")
 _IN_SET = re.compile(r"(?P<set>[0-9A-Za-z][\w.@+-]{0,200})/(?P<file>[0-9A-Za-z][\w.-]{0,100})")
@@ -55,7 +57,7 @@ class Intake:
         self.place, self.quotas = place, quotas or Quotas(place, {})
         self.shipped_ns = 0  # when the last ship was committed
         self._objects = Received(place)
-        self._copies = Copies(root_of(place))
+        self._copies, self._together = Copies(root_of(place)), Together(place)
 
     def held(self, run: str) -> State:
         """What the lake holds of a run."""
@@ -114,10 +116,10 @@ class Intake:
             self._bring(copy, state, objects)
             still()
             if copy.pusher is None:
-                copy.pusher = Pusher(self.place, copy.path, self._objects, state)
-            said = project_of(copy.path)
-            if said != project:
-                raise BadInput(f"run.json says project {said[:80]!r}, and the run was sent as one of {project[:80]!r}")
+                copy.pusher = Pusher(self.place, copy.path, self._objects, state, self._together.commit)
+            named = project_of(copy.path)
+            if named != project:
+                raise BadInput(f"run.json says project {named[:80]!r}, and the run was sent as one of {project[:80]!r}")
             with self._objects.stored({object.key for object in objects}):
                 pushed = copy.pusher.push()
         except BaseException:
@@ -141,8 +143,26 @@ class Intake:
         except CorruptFile as error:
             raise Elsewhere(f"{str(error).partition(':')[0]}. Send it again.") from None
 
+    def say(self, project: str, run: str, lines: Sequence[str]) -> int:
+        """Take what people said about a run where it is recorded; return how many entries are new.
+
+        What is about anything else is passed over.
+        """
+        _check_run(run)
+        state = ledger.read(self.place, run)
+        check_project(state, project, run)
+        wanted = said.of_run(map(_entry, lines), run) if state.ship else []
+        return len(said.shipped(self.place, wanted)) if wanted else 0
+
     def close(self) -> None:
         self._copies.close()
+
+
+def _entry(line: str) -> Entry:
+    try:
+        return parsed(line.encode("utf-8", "replace"))
+    except ValueError as error:
+        raise BadInput(f"{line[:80]!r} is no line of a project log: {error}") from None
 
 
 def key_of(project: str, run: str, object: Object) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rollscope.errors import CannotWrite, NotFound
 from rollscope.lake import ledger, spool
-from rollscope.lake.ledger import PARTS_OF_A_SHIP, Behind, Ship, State
+from rollscope.lake.ledger import PARTS_OF_A_SHIP, Behind, Order, Ship, State
 from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
 from rollscope.store.log import files
@@ -46,7 +46,8 @@ def _ship(place: Place, run: str, folder: str, names: Sequence[str]) -> None:
     state = ledger.read(place, run)
     if not state.ship:
         raise NotFound(f"the lake {place.folder!r} has no run {run[:80]!r}. List its runs: rollscope ls --dir LAKE")
-    ledger.commit(place, run, state, state.project, state.origin, _loaded(place, run, folder, names, state))
+    ship = _loaded(place, run, folder, names, state)
+    ledger.commit(place, Order(run, state, state.project, state.origin, ship))
 
 
 def _loaded(place: Place, run: str, folder: str, names: Sequence[str], state: State) -> Ship:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rollscope.errors import BadInput, CannotWrite, NotFound
 from rollscope.lake import ledger
-from rollscope.lake.ledger import Behind, Ship, State
+from rollscope.lake.ledger import Behind, Order, Ship, State
 from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
 from rollscope.lake.said import Saying
@@ -43,16 +44,23 @@ class Pusher:
     """Ships one run. It remembers what the lake holds, so a second call reads only what is new.
 
     With a `state`, the folder is a copy that was made of it and of what came later. If somebody
-    else ships more, the copy lacks that, and Behind is raised.
+    else ships more, the copy lacks that, and Behind is raised. `commit` ships what is ready.
     """
 
-    def __init__(self, place: Place, path: str, objects: Objects | None = None, state: State | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        path: str,
+        objects: Objects | None = None,
+        state: State | None = None,
+        commit: Callable[[Order], None] | None = None,
+    ) -> None:
         if not os.path.isdir(path) or not is_run(path):
             raise NotFound(f"{path!r} is no run: it has neither a run.json nor a log. List runs with: rollscope ls")
         self.place, self.path = place, path
         self.run = os.path.basename(os.path.abspath(path))
         self._objects = objects or Objects(place)
-        self._folder = Folder(path)
+        self._folder, self._commit = Folder(path), commit or partial(ledger.commit, place)
         self._state, self._is_copy = state, state is not None
         self._saying = Saying(place, os.path.dirname(os.path.abspath(path)))
 
@@ -101,7 +109,7 @@ class Pusher:
             loading.add_growth()
         self._put(loading)
         if not loading.ship.is_empty():
-            ledger.commit(self.place, self.run, state, project, origin, loading.ship)
+            self._commit(Order(self.run, state, project, origin, loading.ship))
             state = ledger.added(state, project, origin, loading.ship)
             _count(pushed, loading.ship)
         self._state = state

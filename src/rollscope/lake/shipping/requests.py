@@ -31,6 +31,10 @@ class ServerUnreachable(CannotRead):
     status = 503
 
 
+class NotThere(ServerUnreachable):
+    """The server has no such thing: another version of it may have."""
+
+
 class Changed(Exception):
     """The lake holds something else than we thought: look again."""
 
@@ -119,7 +123,7 @@ class Requests:
         text = f"the server {self._shown} says: {says}"
         if status == 401:
             return NotSignedIn(f"{text} The token of a program is in {TOKEN}.")
-        known = {403: NotAllowed(text), 400: BadInput(text)}
+        known = {403: NotAllowed(text), 400: BadInput(text), 404: NotThere(text)}
         return known.get(status, ServerUnreachable(text))
 
 

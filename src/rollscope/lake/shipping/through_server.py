@@ -7,6 +7,7 @@ this side knows: it asks again what the lake holds, and goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -15,13 +16,16 @@ from urllib.parse import quote, urlencode
 from rollscope.errors import CannotWrite, NotFound
 from rollscope.lake import spool
 from rollscope.lake.objects import Stretch
+from rollscope.lake.said import of_run
 from rollscope.lake.spool import Held, Object
 from rollscope.store.listing.entries import is_run
+from rollscope.store.project.entry import line
+from rollscope.store.project.log import ProjectLog
 from rollscope.store.run_json import NAME as RUN_JSON
 from rollscope.store.sealed.select import listed
 
 from .push import TRIES, Pushed, project_of
-from .requests import Changed, Requests
+from .requests import Changed, NotThere, Requests
 
 
 class ThroughServer:
@@ -34,6 +38,7 @@ class ThroughServer:
         self._requests = requests or Requests(url)
         self._address = f"api/lake/runs/{quote(self.run, safe='')}"
         self._ship, self._held = -1, Held()  # the number of the last ship; -1: not known
+        self._log, self._said = ProjectLog(os.path.dirname(os.path.abspath(path))), set[str]()
 
     def push(self) -> Pushed:
         """Send until the lake lacks nothing that the folder held when this began."""
@@ -44,6 +49,7 @@ class ThroughServer:
                     self._look()
                 for names in self._loads():
                     self._send(names, pushed)
+                self._say()
                 return pushed
             except (Changed, FileNotFoundError, EOFError):
                 lost, self._ship = lost + 1, -1
@@ -89,6 +95,17 @@ class ThroughServer:
         pushed.objects += sum(object.kind != "gone" for object in sent)
         pushed.bytes += sum(object.bytes for object in sent)
         pushed.rows += int(answer["rows"])
+
+    def _say(self) -> None:
+        """Send what was said about the run, once there is more of it."""
+        wanted = of_run(self._log.follow(), self.run)
+        ids = {entry.id for entry in wanted}
+        if ids <= self._said:
+            return
+        lines = [line(entry).decode("ascii").rstrip("\n") for entry in wanted]
+        with contextlib.suppress(NotThere):  # an older server takes none of it
+            self._requests.json("POST", f"{self._address}/said", {"project": project_of(self.path), "lines": lines})
+        self._said = ids
 
     def _put(self, project: str, object: Object, stretch: Stretch) -> dict[str, Any]:
         data = b"".join(stretch.chunks())

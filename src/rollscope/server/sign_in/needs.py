@@ -31,6 +31,7 @@ RECORDS = {
     "/project/undo",
     "/lake/runs/{run}/objects",
     "/lake/runs/{run}/ships",
+    "/lake/runs/{run}/said",
 }
 ADMINS = {"/tokens"}  # questions that tell who may do what
 RECORDED_KINDS = ("note", "edit", "star", "label", "comment", "set", "query", "view")

@@ -23,15 +23,15 @@ from rollscope.errors import NotFound, NotSignedIn, TooOften
 from rollscope.lake.spool import Object
 from rollscope.server.deps import RunId
 from rollscope.server.reply import json_reply
-from rollscope.server.shapes import Held, Shipped, Stored
+from rollscope.server.shapes import Held, Shipped, Stored, Taken
 from rollscope.server.sign_in.needs import token_of
 from rollscope.store.log import files
 
 if TYPE_CHECKING:
     from rollscope.lake.serving.intake import Intake
 
-PUTS, SHIPS = 8, 2  # at once; a ship works hard
-WAITING = 32  # of each that may wait for their turn
+PUTS, SHIPS = 8, 8  # at once; ships that are ready together share a transaction
+WAITING = 64  # of each that may wait for their turn
 router = APIRouter(prefix="/lake/runs/{run}", tags=["receive"])
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(max_length=400)]
@@ -58,6 +58,14 @@ class Ship(BaseModel):
     project: Project
     after: Number
     objects: Annotated[list[Sent], Field(min_length=1, max_length=20_000)]
+
+
+class Said(BaseModel):
+    """Lines of the project log beside the run."""
+
+    model_config = ConfigDict(extra="forbid")
+    project: Project
+    lines: Annotated[list[Annotated[str, Field(max_length=2 << 20)]], Field(min_length=1, max_length=10_000)]
 
 
 class Queue:
@@ -168,6 +176,16 @@ async def ship(request: Request, run: RunId, ship: Ship) -> Response:
     async with inlet.ships.turn(_asker(request)):
         number, rows = await run_in_threadpool(inlet.intake.ship, *about, partial(still_good, request))
     return json_reply({"run": run, "ship": number, "rows": rows})
+
+
+@router.post("/said", response_model=Taken)
+async def say(request: Request, run: RunId, said: Said) -> Response:
+    """Take what people said about a run: names, tags, notes. Sent again, it changes nothing."""
+    inlet = _inlet(request)
+    _check_project(request, said.project)
+    async with inlet.puts.turn(_asker(request)):
+        new = await run_in_threadpool(inlet.intake.say, said.project, run, said.lines)
+    return json_reply({"new": new})
 
 
 def _inlet(request: Request) -> Inlet:

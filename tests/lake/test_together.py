@@ -1,0 +1,124 @@
+"""Connections are kept between two uses, and ships that wait together share a transaction."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rollscope.lake import engine, ledger
+from rollscope.lake.cache.mirroring import Mirroring
+from rollscope.lake.deletion import delete
+from rollscope.lake.engine import LakeUnreachable
+from rollscope.lake.ledger import Behind, Order, Ship, State
+from rollscope.lake.place import Place
+from rollscope.lake.serving.together import Together
+from rollscope.lake.shipping.push import Pusher
+from tests.lake.life import Life, check_same, fetch_all, files, pushed
+from tests.lake.servers import Postgres
+
+PATIENCE = 60.0
+
+
+def test_a_connection_is_used_again_unless_it_failed(lake: Place) -> None:
+    with engine.connected(lake) as first:
+        pass
+    with pytest.raises(LakeUnreachable), engine.connected(lake) as second:
+        second.execute("FROM lake.book.nothing")
+    with engine.connected(lake) as third:
+        third.execute("FROM lake.book.version").fetchall()
+    assert second is first and third is not first
+
+
+def test_a_kept_connection_outlives_a_restart_of_postgres(team: Place, life: Life, postgres: Postgres) -> None:
+    pusher = Pusher(team, str(life.path))
+    for _ in range(2):  # the second time, the lake was attached before
+        life.grow()
+        pusher.push()
+        ledger.read(team, life.path.name)
+        postgres.stop()
+        postgres.start()
+    life.grow()
+    pusher.push()
+    check_same(team, life, ["metrics"])
+    delete(team, life.path.name)  # all tests share this catalogue
+
+
+def test_a_forked_child_has_connections_of_its_own(team: Place) -> None:
+    with engine.connected(team, read_only=True) as before:
+        before.execute("FROM lake.book.version").fetchall()
+    child = os.fork()
+    if not child:
+        with engine.connected(team, read_only=True) as other:
+            os._exit(0 if other is not before else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with engine.connected(team, read_only=True) as after:
+        assert after is before and after.execute("FROM lake.book.version").fetchall()
+
+
+def snapshots(place: Place) -> int:
+    with engine.connected(place, read_only=True) as connection:
+        return int(connection.execute("SELECT count(*) FROM ducklake_snapshots('lake')").fetchall()[0][0])
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_ships_that_wait_are_one_transaction_and_one_that_is_behind_fails_alone(lake: Place, tmp_path: Path) -> None:
+    lives, together = [Life(tmp_path / f"of-{number}", f"r{number}") for number in range(3)], Together(lake)
+    for life in lives:
+        life.grow()
+    late = Order("r9", State(ship=7), "p/1", "", Ship(dropped={1}))
+    failed: list[str] = []
+
+    def ship(work: Callable[[], object], name: str) -> None:
+        try:
+            work()
+        except Behind:
+            failed.append(name)
+
+    works = {life.path.name: Pusher(lake, str(life.path), commit=together.commit).push for life in lives}
+    works["late"] = lambda: together.commit(late)  # type: ignore[assignment,return-value]
+    threads = [threading.Thread(target=ship, args=(work, name), daemon=True) for name, work in works.items()]
+    before = snapshots(lake)
+    with together._turn:
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(together._waiting) == len(threads))
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert failed == ["late"] and snapshots(lake) == before + 1
+    assert all(not pushed(lake, life).ships for life in lives)  # the lake has everything
+
+
+def test_a_run_that_another_machine_commits_to_keeps_nobody_waiting(team: Place) -> None:
+    with engine.exclusively(team, "held"), pytest.raises(Behind):
+        Together(team).commit(Order("held", State(), "p/1", "", Ship(dropped={1})))
+
+
+def test_a_server_reads_only_what_is_new_and_notices_a_run_that_came_back(
+    lake: Place, life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirroring, asked = Mirroring(lake), list[dict[str, int]]()
+    since = ledger.objects_since
+    monkeypatch.setattr(ledger, "objects_since", lambda place, after: asked.append(dict(after)) or since(place, after))
+    for act in (lambda: None, life.rotate, lambda: life.seal(True), life.compact, life.grow):
+        life.grow()
+        act()
+        pushed(lake, life)
+        mirroring.look()
+        fetch_all(Path(mirroring.folder, "r1"))
+        assert files(Path(mirroring.folder, "r1")) == files(life.path)
+    assert [after["r1"] > 0 for after in asked] == [False, True, True, True, True]
+    delete(lake, "r1")
+    pushed(lake, life)
+    mirroring.look()
+    assert asked[-1] == {"r1": 0}
