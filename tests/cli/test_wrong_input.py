@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +69,24 @@ def test_bad_input_is_answered_with_a_sentence(runs: Path, capsys: Any, argv: li
 def test_without_a_command_the_commands_are_listed(capsys: Any) -> None:
     code, message = answer(capsys)
     assert code == 2 and "import" in message and "doctor" in message
+
+
+REFUSING = """
+import sys, threading
+
+def refused(*_, **__):
+    raise RuntimeError("can't start new thread")
+
+threading._start_new_thread = threading._start_joinable_thread = refused  # as the system does at its limit
+from rollscope.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("argv", [["serve", ".", "--port", "0"], ["compact", "r"]])
+def test_without_threads_a_command_says_what_to_do(runs: Path, tmp_path: Path, argv: list[str]) -> None:
+    shutil.copytree(runs / "r", tmp_path / "r")
+    words = [sys.executable, "-c", REFUSING, *argv, "--dir", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "start no more threads" in done.stderr and "Traceback" not in done.stderr

@@ -20,6 +20,11 @@ from rollscope import __version__
 from rollscope.errors import RollscopeError
 from rollscope.visible import visible
 
+NO_THREADS = (
+    "the system lets this process start no more threads. Raise its limit (`ulimit -u`, or the limit "
+    "of the container), or end other processes of this user, and try again"
+)
+
 
 def commands() -> dict[str, str]:
     """Command name -> module. The module `import_` is the command `import`."""
@@ -89,5 +94,9 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     except OSError as error:  # a read-only folder, a full disk
         message = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        message = NO_THREADS
     print(visible(f"rollscope {args.verb}: {message}"), file=sys.stderr)
     return 2
