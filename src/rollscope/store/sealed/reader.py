@@ -288,6 +288,7 @@ def _decoded_plain(file: SealedFile, group: int) -> Summaries | None:
     return Summaries.plain(*(arrow.numbers(table[name]) for name in metric_table.FEW))
 
 
-# Neighbouring names are read one after the other, and decoding with states takes 25 ms.
-_with_state = RecentGroups(_decoded_with_state, lambda table: int(table.nbytes), 48 << 20)
+# Neighbouring names are read one after the other. Decoding with states takes 25 ms, or 120 where
+# states are long: then a group has 50 MB, and two of them must stay.
+_with_state = RecentGroups(_decoded_with_state, lambda table: int(table.nbytes), 128 << 20)
 _plain = RecentGroups(_decoded_plain, lambda plain: 0 if plain is None else 24 * len(plain), 96 << 20)
