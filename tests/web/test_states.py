@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -199,6 +200,22 @@ def test_a_finished_run_says_how_long_it_took_and_has_no_dot(site: str, tab: Any
     tab.goto(site + "r/grpo-6/overview")
     tab.wait_for_selector(".bar .state.finished")
     assert re.search(r"finished, 400 steps", tab.inner_text(".bar .state")) and tab.query_selector(".bar .dot") is None
+
+
+def test_a_run_that_crashes_while_it_is_looked_at_shows_its_last_lines(tmp_path: Path, tab: Any) -> None:
+    run = record(tmp_path, steps=5)
+    run.flush()
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url + "r/r/metrics")
+        tab.wait_for_selector(".rail .run.here")  # the list is here
+        with contextlib.suppress(RuntimeError), run:
+            raise RuntimeError("CUDA out of memory")
+        tab.click(".notice.crash button")
+        tab.wait_for_selector(".notice.crash pre:has-text('CUDA out of memory')")
+        tab.close()
+    finally:
+        served.stop()
 
 
 def test_a_run_that_ends_while_it_is_looked_at_says_what_it_was(tmp_path: Path, tab: Any) -> None:

@@ -225,10 +225,7 @@ function refreshSoon() {
 function refresh() {
   [waiting, refreshed] = [0, performance.now()];
   const id = view.value.run;
-  if (!id) {
-    loadRuns();
-    return;
-  }
+  if (!id) return void loadRuns();
   refreshSeries();
   forgetExact();
   loadTape(id, 1);
@@ -243,7 +240,9 @@ listen((event) => {
   if (event.kind === "run") {
     const known = runs.value?.find((r) => r.id === event.run);
     // The list has its duration and its reason. One that is on its way may be older than the event.
-    if (known ? event.state && event.state !== known.state : listing) loadRuns();
+    const turned = known && event.state && event.state !== known.state;
+    if (known ? turned : listing) loadRuns();
+    if (turned && event.run === view.value.run) loadRun(event.run); // the last lines of a crash
     if (runs.value)
       runs.value = runs.value.map((r) =>
         r.id === event.run
