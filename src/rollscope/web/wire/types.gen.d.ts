@@ -603,6 +603,12 @@ export interface RunRow {
   damage: number;
 }
 
+/** Lines of the project log beside the run. */
+export interface Said {
+  project: string;
+  lines: string[];
+}
+
 export interface SaidList {
   entries: SaidShape[];
 }
@@ -786,6 +792,11 @@ export interface TableList {
 export interface TableShape {
   name: string;
   columns: TableColumn[];
+}
+
+/** How many entries the lake did not have yet. */
+export interface Taken {
+  new: number;
 }
 
 /** The tape with its findings. x is the step; clocks translate a step to the other axes. */
