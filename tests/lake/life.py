@@ -136,11 +136,12 @@ def pushed(place: Place, life: Life) -> Pushed:
     return Pusher(place, str(life.path)).push()
 
 
-def rows(store: Any, table: str) -> list[str]:
-    """The rows of a table as texts, in order, without the project, which a lake adds."""
+def rows(store: Any, table: str, run: str) -> list[str]:
+    """A run's rows of a table as texts, in order, without the project, which a lake adds."""
     left_out = {"project", "state", "writer" if table == "samples" else ""}  # compacting may change a sample's writer
     columns = ", ".join(f'"{column.name}"' for column in TABLES[table] if column.name not in left_out)
-    answer = store.sql(f"SELECT {columns} FROM {table}", as_arrow=True)
+    whose = "id" if table == "runs" else "run"
+    answer = store.sql(f"SELECT {columns} FROM {table} WHERE {whose} = '{run}'", as_arrow=True)
     if "escaped" in answer.column_names:
         answer = answer.drop_columns(["escaped"])
     return sorted(map(repr, answer.to_pylist()))
@@ -165,7 +166,7 @@ def check_same(place: Place, life: Life, tables: Sequence[str] = tuple(TABLES)) 
     """The lake has the rows and the bytes of the run, and nothing else of it."""
     local, lake = rs.open(life.root), rs.open(place.folder)
     for table in tables:
-        there, here = Counter(rows(lake, table)), Counter(rows(local, table))
+        there, here = (Counter(rows(store, table, life.path.name)) for store in (lake, local))
         assert there == here, f"{table}: too many {there - here}, lacking {here - there}"
     folder = Path(lake.run(life.path.name).path)
     fetch_all(folder)

@@ -70,7 +70,7 @@ def test_a_run_lets_go_of_tokens_and_then_of_text(lake: Place, life: Life, tmp_p
         said = rs.open(lake.folder).sql(f"SELECT run, count({column}) AS n FROM samples GROUP BY run ORDER BY run")
         assert said["n"].tolist() == [0, of_kept]
     for table in ("metrics", "spans", "evals"):
-        assert rows(rs.open(lake.folder), table) == rows(rs.open(life.root), table)
+        assert rows(rs.open(lake.folder), table, life.path.name) == rows(rs.open(life.root), table, life.path.name)
     check_not_shipped_again(lake, life)
 
 
