@@ -43,6 +43,17 @@ def test_a_reader_whose_files_were_replaced_asks_again(sealed: Any, query: str) 
     assert run.sql(query)["n"].tolist() == [3]
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [lambda run: run.stored_names(), lambda run: run.is_stored("a"), lambda run: run.derived()],
+    ids=["names", "one name", "derived"],
+)
+def test_names_are_read_again_when_files_were_replaced(sealed: Any, ask: Callable[[Any], Any]) -> None:
+    run = rs.open(sealed.root).run()
+    replace_files(sealed.run)
+    assert ask(run)
+
+
 ASKS: dict[str, Callable[[Any], int]] = {
     "run": lambda store: int(store.run().sql(COUNT)["n"][0]),
     "store": lambda store: int(store.sql(COUNT)["n"][0]),

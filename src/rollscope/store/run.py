@@ -156,10 +156,12 @@ class Run(TableReader):
 
     # ---- metrics
 
+    @retried
     def stored_names(self) -> list[str]:
         """Names that were logged, in order."""
         return self.folder.names()
 
+    @retried
     def is_stored(self, name: str) -> bool:
         """True if something was logged under this very name."""
         return name in self.folder.locations()
@@ -282,8 +284,6 @@ class Run(TableReader):
     def steps(self) -> Columns:
         """Every step with all its clocks, one row per step."""
         return self.remember("steps", lambda: clocks.steps(self.folder))
-
-    # ---- statistics of samples
 
     @retried
     def rollups(self) -> pa.Table:
