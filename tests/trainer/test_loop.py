@@ -352,7 +352,8 @@ def test_the_command_trains_and_names_its_run(tmp_path):
 
 @pytest.mark.parametrize("case", ["grpo", "dpo", "embodied"])
 def test_a_run_that_has_no_time_takes_one_step(case, tmp_path):
-    steps, short = [], {"run": {"steps": 50, "seconds": 1e-9}, "warmup": {"steps": 5}, "evaluation": {"every": 0}}
+    short = {"run": {"steps": 50, "seconds": 1e-9}, "warmup": {"steps": 5}, "evaluation": {"every": 0, "tasks": 6}}
+    steps = []
     train(config.build(CASES[case] | short), dir=tmp_path, on_step=lambda progress: steps.append(progress.step))
     assert steps == [1] and rs.open(tmp_path).run().state == "finished"
 

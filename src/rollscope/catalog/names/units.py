@@ -9,6 +9,7 @@ SCALED = {  # our unit and their scale -> their unit
     ("s", 1000.0): "ms",
     ("s/token", 1000.0): "ms/token",
     ("1", 1000.0): "1e-3",
+    ("nats/token", -1.0): "nats/token",  # a log-probability, or a divergence the other way round
 }
 
 
