@@ -1,12 +1,15 @@
 """Many runs recorded through one server at once, while many people read.
 
 `.venvs/lake/bin/python bench/team_load.py [--runs 64] [--seconds 60] [--readers 200] [--dry]`
-(`make team` makes that environment). A lake in PostgreSQL and S3, one `rollscope serve --lake`, and
-processes that record 8 runs each, one step of 200 scalars a second and run; every run has a shipper
-of its own, as `rs.init(lake=...)` starts it. Readers ask once in 5 seconds, for the list of runs or
-for a series. Said are: how long a `PUT` takes, how long a reader waits, how old the newest point is
-that a reader gets, the processor time of the server, and points that the lake lacks in the end. Any
-ends the program with an error. With `--dry`, the numbers are printed and not kept.
+(`make team` makes that environment). A lake in PostgreSQL and S3, or with `--embedded` in a folder,
+one `rollscope serve --lake`, and processes that record `--of-a-process` runs each, one step of 200
+scalars a second and run; every run has a shipper of its own, as `rs.init(lake=...)` starts it.
+Readers ask once in 5 seconds, for the list of runs or for a series. With `--server-cores N`, the
+server and what it stands on have the first N cores for themselves, and everybody else the others.
+
+Said are: how long a `PUT` takes, how long a reader waits, how old the newest point is that a reader
+gets, the processor time of the server, and points that the lake lacks in the end. Any ends the
+program with an error. With `--dry`, the numbers are printed and not kept.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,14 +32,17 @@ import numpy as np
 
 import results
 import rollscope as rs
+from rollscope.lake import making
+from rollscope.lake.place import Place
 from team import team
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.lake.served import Server, serving
 
-SCALARS, OF_A_PROCESS = 200, 8
+SCALARS = 200
 READ_SECONDS, PUT_SECONDS = 5.0, 0.5
+PATIENCE = 300.0  # seconds after the last point that the lake has to get everything
 RECORD = """
 import sys, time
 import rollscope as rs
@@ -87,13 +95,16 @@ async def put(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
     number = 0
     while time.monotonic() < until:
         data = (b"%016d" % number) * 1250
-        words = {"project": "load", "name": "run.json", "kind": "whole", "start": 0}
+        words: dict[str, str | int] = {"project": "load", "name": "run.json", "kind": "whole", "start": 0}
         began, number = time.monotonic(), number + 1
-        answer = await client.put(
-            "api/lake/runs/put/objects", params={**words, "sha256": hashlib.sha256(data).hexdigest()}, content=data
-        )
-        seen.failed += answer.status_code != 200
-        seen.puts.append(time.monotonic() - began)
+        words["sha256"] = hashlib.sha256(data).hexdigest()
+        try:
+            answer = await client.put("api/lake/runs/put/objects", params=words, content=data)
+        except httpx.HTTPError:
+            seen.failed += 1
+        else:
+            seen.failed += answer.status_code != 200
+            seen.puts.append(time.monotonic() - began)
         await asyncio.sleep(PUT_SECONDS)
 
 
@@ -106,9 +117,35 @@ async def clients(url: str, ids: list[str], readers: int, seconds: float) -> See
     return seen
 
 
-def record(server: Server, folder: Path, ids: list[str], seconds: int) -> list[subprocess.Popen[bytes]]:
-    groups = [ids[at : at + OF_A_PROCESS] for at in range(0, len(ids), OF_A_PROCESS)]
-    words = [sys.executable, "-c", RECORD, str(folder), server.url, str(seconds), str(SCALARS)]
+@contextmanager
+def embedded(place: Path) -> Iterator[Place]:
+    os.environ["ROLLSCOPE_CACHE"] = str(place / "cache")
+    yield making.init(str(place / "lake"))
+
+
+@contextmanager
+def in_servers(place: Path) -> Iterator[Place]:
+    with team(place) as (_, _, lake):
+        yield lake
+
+
+@contextmanager
+def on_cores(first: int) -> Iterator[None]:
+    """What is started inside has the first cores for itself; what comes later, the others."""
+    if not first:
+        yield
+        return
+    mine = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, mine[:first])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine[first:])
+
+
+def record(server: Server, folder: Path, ids: list[str], args: argparse.Namespace) -> list[subprocess.Popen[bytes]]:
+    groups = [ids[at : at + args.of_a_process] for at in range(0, len(ids), args.of_a_process)]
+    words = [sys.executable, "-c", RECORD, str(folder), server.url, str(args.seconds), str(SCALARS)]
     return [subprocess.Popen([*words, *group]) for group in groups]
 
 
@@ -117,10 +154,10 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def lacking(folder: str, ids: list[str], steps: int, patience: float) -> tuple[int, float]:
+def lacking(folder: str, ids: list[str], steps: int) -> tuple[int, float]:
     """How many points the lake lacks, and how many seconds after the last one was recorded."""
     began, lacks = time.monotonic(), len(ids) * steps * SCALARS
-    while lacks and time.monotonic() - began < patience:
+    while lacks and time.monotonic() - began < PATIENCE:
         rows = rs.open(folder).sql("SELECT count(*) AS n FROM metrics WHERE project = 'load'")
         lacks = len(ids) * steps * SCALARS - int(rows["n"][0])
         time.sleep(1)
@@ -129,24 +166,18 @@ def lacking(folder: str, ids: list[str], steps: int, patience: float) -> tuple[i
 
 def main(args: argparse.Namespace) -> None:
     ids = [f"load-{number}" for number in range(args.runs)]
-    with tempfile.TemporaryDirectory() as place, team(Path(place)) as (_, _, lake):
-        with serving(lake, Path(place, "server")) as server:
-            recorders = record(server, Path(place, "runs"), ids, args.seconds)
-            seen = asyncio.run(clients(server.url, ids, args.readers, args.seconds))
-            busy = processor_seconds(server.process.pid)
-            for recorder in recorders:
-                recorder.wait(600)
-            lacks, late = lacking(lake.folder, ids, args.seconds, 300)
-    _report(args, seen, busy, lacks, late)
-
-
-def _report(args: argparse.Namespace, seen: Seen, busy: float, lacks: int, late: float) -> None:
-    size = f"{args.runs} runs x {SCALARS} scalars/s, {args.readers} readers, {args.seconds} s"
-    print(f"{size}; load of the machine {os.getloadavg()[0]:.1f}")
-    for name, values in (("PUT", seen.puts), ("a reader waits", seen.reads), ("behind", seen.behind)):
-        p50, p95, p99 = np.percentile(values or [np.nan], [50, 95, 99])
-        print(f"{name}: n {len(values)}, p50 {p50:.2f} s, p95 {p95:.2f}, p99 {p99:.2f}")
-    print(f"requests that failed: {seen.failed}; processor time of the server: {busy:.0f} s")
+    lakes = embedded if args.embedded else in_servers
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        place = Path(folder)
+        with on_cores(args.server_cores):
+            lake = stack.enter_context(lakes(place))
+            server = stack.enter_context(serving(lake, place / "server"))
+        recorders = record(server, place / "runs", ids, args)
+        seen = asyncio.run(clients(server.url, ids, args.readers, args.seconds))
+        size = _report(args, seen, processor_seconds(server.process.pid))
+        for recorder in recorders:
+            recorder.wait(600)
+        lacks, late = lacking(lake.folder, ids, args.seconds)
     print(f"points that the lake lacks: {lacks}, {late:.0f} s after the last one was recorded")
     if lacks:
         raise SystemExit(f"the lake lacks {lacks} points")
@@ -155,9 +186,24 @@ def _report(args: argparse.Namespace, seen: Seen, busy: float, lacks: int, late:
         results.append([results.row(f"lake: {size}: {name}", "s", values) for name, values in named])
 
 
+def _report(args: argparse.Namespace, seen: Seen, busy: float) -> str:
+    """Print what clients saw; return how large the load was."""
+    size = f"{args.runs} runs x {SCALARS} scalars/s, {args.readers} readers, {args.seconds} s"
+    size += f", {'embedded' if args.embedded else 'PostgreSQL and S3'}"
+    size += f", server on {args.server_cores} cores" if args.server_cores else ""
+    print(f"{size}; load of the machine {os.getloadavg()[0]:.1f}")
+    for name, values in (("PUT", seen.puts), ("a reader waits", seen.reads), ("behind", seen.behind)):
+        p50, p95, p99 = np.percentile(values or [np.nan], [50, 95, 99])
+        print(f"{name}: n {len(values)}, p50 {p50:.2f} s, p95 {p95:.2f}, p99 {p99:.2f}")
+    print(f"requests that failed: {seen.failed}; processor time of the server: {busy:.0f} s", flush=True)
+    return size
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for name, number in (("--runs", 64), ("--seconds", 60), ("--readers", 200)):
+    numbers = {"--runs": 64, "--seconds": 60, "--readers": 200, "--of-a-process": 8, "--server-cores": 0}
+    for name, number in numbers.items():
         parser.add_argument(name, type=int, default=number)
+    parser.add_argument("--embedded", action="store_true")
     parser.add_argument("--dry", action="store_true")
     main(parser.parse_args())
