@@ -29,6 +29,7 @@ SPELLED = {
     "tinker": "tinker-cookbook",
     "trinity": "Trinity-RFT",
     "trl": "TRL",
+    "verl": "veRL",
 }
 
 

@@ -30,7 +30,14 @@ def _row(framework: str, way: str, holds: str, tested: str) -> Row:
     return Row(framework, way, frozenset(holds.replace(",", "").split()), tested)
 
 
+STUBBED = "with the package's loop, queue and agent loop on the CPU, and a stubbed engine"
 ROWS = (
+    _row("trl", LIVE, "numbers, samples, groups, tokens, log-probabilities, versions, spans, evaluations", PACKAGE),
+    _row(
+        *("verl", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
+        STUBBED,
+    ),
     _row("trl", FILES, "numbers, samples, groups, evaluations", "with files that the package wrote"),
     _row("agentlightning", SENT, "samples, turns, spans", "with spans in its form, read in its source"),
     _row("openrlhf", LIVE, "numbers, samples, evaluations", LOGGERS),

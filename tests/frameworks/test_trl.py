@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from rollscope.store import store as rs  # the stored series, without derived ones
+from tests.recorded import LIVE, held, recorded
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -216,11 +217,14 @@ def test_tokens_of_the_loss_are_joined_to_their_samples_after_the_shuffle(output
     """The stored tokens of the samples give the trainer's KL and its clip ratios."""
     run, expected = opened(outputs["grpo_split"]), logged(outputs["grpo_split"])
     names = ("step", "advantage", "logp", "old_logp", "ref_logp", "entropy", "token_ids", "completion_tokens")
-    samples = columns(run, *names)
+    samples = columns(run, *names, "policy_version_min", "policy_version_max", "off_policy_steps")
     moved = 0.0
     for step in sorted(expected["kl"]):
         these = [s for s in samples if s["step"] == step]
         assert len(these) == 8 and all(len(s["logp"]) == len(s["token_ids"]) == s["completion_tokens"] for s in these)
+        written = (step - 1) // 2 * 2  # one generation is for two updates
+        assert {(s["policy_version_min"], s["policy_version_max"]) for s in these} == {(written, written)}
+        assert {s["off_policy_steps"] for s in these} == {step - 1 - written}
         arrays = [[np.asarray(s[name], float) for s in these] for name in ("logp", "old_logp", "ref_logp")]
         logp, old, ref = map(np.concatenate, arrays)
         advantage = np.concatenate([np.full(len(s["logp"]), s["advantage"]) for s in these])
@@ -247,6 +251,10 @@ def test_profiled_parts_and_steps_are_spans(outputs: dict[str, Path]) -> None:
     assert of_step["evaluate"] == [10, 20, 25]
     seconds = (np.asarray(spans["end_ns"]) - np.asarray(spans["start_ns"])) / 1e9
     assert (seconds >= 0).all() and seconds.max() < math.inf
+
+
+def test_the_table_says_what_is_recorded(outputs: dict[str, Path]) -> None:
+    assert recorded(opened(outputs["grpo"])) == held("trl", LIVE)
 
 
 def test_no_fault_of_ours_reaches_the_trainer(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from rollscope.store import store as rs  # the stored series, without derived ones
+from tests.recorded import LIVE, held, recorded
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -43,8 +44,8 @@ def ran(script: str, folder: Path, version: str, *modes: str) -> str:
     return done.stderr
 
 
-def samples(folder: Path) -> list[dict[str, Any]]:
-    table = rs.open(folder / "runs").run().samples()
+def samples(folder: Path, split: str = "train") -> list[dict[str, Any]]:
+    table = rs.open(folder / "runs").run().samples(where=f"split = '{split}'")
     rows = zip(*(table[name] for name in table), strict=True)
     found = [dict(zip(table, row, strict=True)) for row in rows]
     return sorted(found, key=lambda row: (row["step"], [f"{word:0>9}" for word in row["id"].split("/")]))
@@ -179,13 +180,13 @@ def test_tokens_of_the_queue_are_those_of_the_update(queue: Path) -> None:
     rows = {row["id"]: row for row in samples(queue)}
     columns = {**LOGPS, "token_advantages": "advantages", "entropy": "entropy"}
     for step in range(1, STEPS + 1):
-        held = json.loads((queue / "held" / f"{step}.json").read_text())
-        for i, key in enumerate(held["keys"]):
+        kept = json.loads((queue / "held" / f"{step}.json").read_text())
+        for i, key in enumerate(kept["keys"]):
             row = rows[f"train/{step}/{key}"]
-            assert list(row["token_ids"]) == held["responses"][i] and list(row["action_mask"]) == held["loss_mask"][i]
+            assert list(row["token_ids"]) == kept["responses"][i] and list(row["action_mask"]) == kept["loss_mask"][i]
             for ours, theirs in columns.items():
-                np.testing.assert_allclose(row[ours], held[theirs][i], rtol=1e-6)
-            assert row["prompt_tokens"] == len(held["prompts"][i])
+                np.testing.assert_allclose(row[ours], kept[theirs][i], rtol=1e-6)
+            assert row["prompt_tokens"] == len(kept["prompts"][i])
             assert row["policy_version_min"] == row["policy_version_max"] == step - 1 and row["trained"]
             parts = _json(row["rewards"])
             assert row["reward"] == parts["answer"] + 0.5 * parts["called"] and row["generate_seconds"] > 0
@@ -204,6 +205,17 @@ def test_samples_of_the_queue_recompute_what_verl_logged(queue: Path) -> None:
         assert all((row["stop_reason"] == "length") == (row["response_tokens"] == 112) for row in some)
         stale = np.mean([row["off_policy_steps"] for row in some])
         assert stale == data["training/off_policy/trajectory_staleness/mean"] == 0
+
+
+def test_validations_of_the_v1_trainer_are_samples_that_give_its_number(queue: Path) -> None:
+    rows = samples(queue, "eval")
+    assert len(rows) == 12 and {row["step"] for row in rows} == {STEPS} and all(row["completion"] for row in rows)
+    expected = logged(queue)[STEPS]["val-core/sums/reward/mean@1"]
+    assert np.mean([row["score"] for row in rows]) == pytest.approx(expected)
+
+
+def test_the_table_says_what_is_recorded(queue: Path) -> None:
+    assert recorded(rs.open(queue / "runs").run()) == held("verl", LIVE)
 
 
 def test_versions_of_the_asynchronous_v1_trainer_are_those_that_wrote_the_samples(queue: Path) -> None:

@@ -33,6 +33,7 @@ class Rollouts:
         self._scored: dict[str, Any] | None = None  # arguments of the reward step, until the batch is complete
         self._batches = 0
         self._live: dict[int, tuple[str, int]] = {}  # index in the batch -> sample id, tokens
+        self._version = 0  # of the weights that wrote the batch: updates before it was generated
         self._consumed: dict[int, int] = {}  # index in the batch -> step that first trained on it
         self._loss_index: list[int] | None = None
         self._loss_has_old = False
@@ -68,10 +69,11 @@ class Rollouts:
         if scored is None or run is None:
             return
         self._batches += 1
-        training = bool(self.trainer.model.training)
+        training, version = bool(self.trainer.model.training), int(self.trainer.state.global_step)
         samples = self._samples(scored, output, training)
-        run.log_samples(samples, step=self.trainer.state.global_step + (1 if training else 0))
+        run.log_samples(samples, step=version + (1 if training else 0))
         if training:
+            self._version = version
             self._live = {i: (sample["id"], sample["response_tokens"]) for i, sample in enumerate(samples)}
             self._consumed = {}
             output[INDEX] = torch.arange(len(samples))
@@ -81,7 +83,7 @@ class Rollouts:
         count = len(scored["prompts"])
         first = self.trainer.accelerator.process_index * count  # TRL gathers rewards over ranks
         batch = _Batch(self.trainer, scored, output, scored["rewards"][first : first + count].tolist())
-        group_size = self._group_size(training)
+        group_size, version = self._group_size(training), int(self.trainer.state.global_step)
         samples = []
         for i in range(count):
             index = first + i
@@ -91,6 +93,8 @@ class Rollouts:
                     "group": f"{self._batches}.{index // group_size}",
                     "repeat": index % group_size,
                     "split": "train" if training else "eval",
+                    "policy_version_min": version,
+                    "policy_version_max": version,
                     **batch.sample(i),
                     **(batch.fate(i) if training else {}),
                 }
@@ -124,7 +128,9 @@ class Rollouts:
         now, rows = self.trainer.state.global_step + 1, []
         for row, i in enumerate(index):
             id, length = self._live[i]
-            sample: dict[str, Any] = {"id": id, "step": self._consumed.setdefault(i, now), "logp": logps[row, :length]}
+            step = self._consumed.setdefault(i, now)
+            sample: dict[str, Any] = {"id": id, "step": step, "logp": logps[row, :length]}
+            sample["off_policy_steps"] = step - 1 - self._version
             if entropies is not None:
                 sample["entropy"] = entropies[row, :length]
             if not self._loss_has_old:  # TRL uses the current ones, detached: the ratio is 1
