@@ -18,6 +18,7 @@ PARTS = {
     "kills",
     "store_run",
     "doctor_faults",
+    "doctor_fleet",
     "doctor_rivals",
     "doctor_runs",
     "doctor_trainings",

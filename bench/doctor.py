@@ -1,11 +1,12 @@
 """Doctors side by side: every fault a row, every doctor a column, all on the same runs.
 
-`python bench/doctor.py [FOLDER] [--seeds 501,502,503] [--small] [--dry]`. The faults are those of
-rldoctor's and rlprobe's own generators, with seeds that they do not use, those of our trainer
-(`doctor_trainings.py` makes the runs in FOLDER/trainings), and those of real TRL runs
+`python bench/doctor.py [FOLDER] [--seeds 501,502,503] [--told FILE] [--small] [--dry]`. The faults
+are those of rldoctor's and rlprobe's own generators, with seeds that they do not use, those of our
+trainer (`doctor_trainings.py` makes the runs in FOLDER/trainings), and those of real TRL runs
 (`doctor_trl.py` makes them in FOLDER/trl); runs that are not there are left out. rldoctor, rlprobe
 and rlwatch come from a virtual environment of their own, named by ROLLSCOPE_RIVALS. All that was
-made or said is kept in FOLDER, so a second call goes on where the first one ended.
+made or said is kept in FOLDER, so a second call goes on where the first one ended. FILE is what
+`doctor_fleet.py` heard of runs on a machine with more cores.
 
 Our doctor names a fault if the first chapter of its story begins with the right rule; another one
 names it if any of its warnings is right. Healthy runs count alarms. The table is written to
@@ -60,15 +61,18 @@ def main() -> None:
     args = _arguments()
     folder, python = Path(args.folder), os.environ.get("ROLLSCOPE_RIVALS", "")
     faults = [f for f in (SMALL if args.small else RIGHT) if not f.startswith("ours/")]
-    seeds = [int(word) for word in args.seeds.split(",")][: 1 if args.small else None]
+    seeds = [int(word) for word in args.seeds.split(",") if word][: 1 if args.small else None]
     patients = [*doctor_runs.generated(folder, faults, seeds, python)] if python else []
     patients += [] if args.small else [*doctor_runs.trained(folder / "trainings")]
     patients += [] if args.small else [*doctor_runs.trained(folder / "trl", "trl")]
-    if not patients:
+    if not patients and not args.told:
         print(f"no run to judge: set ROLLSCOPE_RIVALS, or train some into {folder / 'trainings'}")
         return
     ours = judge(patients, folder)
     rivals = ask(patients, folder, python) if python else {}
+    for line in [json.loads(line) for file in args.told for line in Path(file).read_text().splitlines()]:
+        patients.append(Patient(line["fault"], line["id"], folder, 0))
+        ours[line["id"]], rivals[line["id"]] = line["ours"], line["rivals"]
     page = table(patients, ours, rivals)
     print(page)
     if not args.dry and not args.small:
@@ -80,6 +84,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default="runs/doctor-bench", help="where runs and verdicts are kept")
     parser.add_argument("--seeds", default="501,502,503", help="seeds of the other doctors' generators")
+    parser.add_argument("--told", action="append", default=[], help="verdicts of doctor_fleet.py")
     parser.add_argument("--small", action="store_true", help="a few faults and one seed; writes nothing")
     parser.add_argument("--dry", action="store_true", help="leave docs and results.csv as they are")
     return parser.parse_args()
@@ -115,8 +120,9 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     lines += [f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
     lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ORIGINS]
-    lines += ["", "Healthy runs: alarms, and of these the bad ones.", ""]
-    lines += ["| run | steps | ours | " + " | ".join(RIVALS) + " |", "|---|--:|--:|--:|--:|--:|"]
+    lines += ["", "Healthy runs: alarms, and of these the bad ones. During the run: asked every 20 steps.", ""]
+    lines += ["| run | steps | ours, at the end | ours, during the run | " + " | ".join(RIVALS) + " |"]
+    lines += ["|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]
     return "\n".join(lines) + "\n"
 
@@ -149,7 +155,7 @@ def _sum_row(title: str, faults: dict[str, list[Patient]], origin: str, ours: An
 
 def _healthy_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
     steps = sum(ours[p.id]["steps"] for p in some)
-    said = [[word for p in some for word in ours[p.id]["said"]]]
+    said = [[word for p in some for word in ours[p.id][key]] for key in ("said", "during")]
     said += [[word for p in some for word in rivals[p.id][rival]] if rivals else [] for rival in RIVALS]
     cells = [f"{len(words)} ({sum(word.startswith(('bad', 'critical')) for word in words)})" for words in said]
     return f"| {fault} | {steps:,} | {' | '.join(cells)} |"
@@ -182,7 +188,8 @@ def figures(patients: Sequence[Patient], ours: dict[str, Verdict]) -> dict[str, 
         "soon": sum(v.get("delay", WITHIN + 1) <= WITHIN for v in faulty),
         "steps": sum(v["steps"] for v in healthy),
         "alarms": sum(len(v["said"]) for v in healthy),
-        "bad": sum(word.startswith("bad") for v in healthy for word in v["said"]),
+        "during": sum(len(v["during"]) for v in healthy),
+        "bad": sum(word.startswith("bad") for v in healthy for word in v["during"]),
     }
 
 
@@ -190,7 +197,8 @@ def sentences(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[str
     f = figures(patients, ours)
     return [
         f"Ours names {f['named']:.0f} of {f['runs']:.0f} faulty runs, {f['soon']:.0f} of them within {WITHIN} steps of "
-        f"their data, and raises {f['alarms']:.0f} alarms ({f['bad']:.0f} bad) in {f['steps']:,.0f} healthy steps.",
+        f"their data. In {f['steps']:,.0f} healthy steps it raises {f['during']:.0f} alarms ({f['bad']:.0f} bad) "
+        f"during the runs, of which {f['alarms']:.0f} stand at their end.",
         "",
         "microsoft's post-training-toolkit 0.0.1, the version on PyPI, holds no code, so it has no column.",
     ]
@@ -202,7 +210,7 @@ def rows(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[dict[str
     return [
         results.row("doctor: faults named with their cause", "share", [share], int(f["runs"])),
         results.row(f"doctor: the same within {WITHIN} steps of their data", "share", [soon], int(f["runs"])),
-        results.row("doctor: alarms per 1,000 healthy steps", "count", [1000 * f["alarms"] / max(1, f["steps"])]),
+        results.row("doctor: alarms per 1,000 healthy steps", "count", [1000 * f["during"] / max(1, f["steps"])]),
     ]
 
 

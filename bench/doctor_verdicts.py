@@ -14,6 +14,7 @@ from doctor_runs import Patient
 from rollscope.diagnose import Case, Finding, all_rules, diagnosis, story
 from rollscope.store.run import Run
 
+EVERY = 20  # steps after which a healthy run is judged, again and again
 READ = ("diagnose", "views", "statistics", "catalog")  # the houses that decide what is said
 
 
@@ -38,18 +39,32 @@ def verdict(patient: Patient, kept: Path, rules: str) -> dict[str, Any]:
 
 
 def judged(patient: Patient) -> dict[str, Any]:
-    """The rules that begin a chapter, all serious findings, the run's steps, and the delay."""
+    """The rules that begin a chapter, all serious findings, the run's steps, and the delay.
+
+    Of a healthy run also what was said during the run.
+    """
     run, right = patient.open(), RIGHT[patient.fault]
     serious = _serious(diagnosis(run).findings)
     last = int(run.last_step or 0)
     roots = _roots(serious)
-    said = {"roots": roots, "said": [f"{f.severity} {f.rule}" for f in serious], "steps": last + 1}
+    said: dict[str, Any] = {"roots": roots, "said": [f"{f.severity} {f.rule}" for f in serious], "steps": last + 1}
+    if not right:
+        said["during"] = _during(run, last, said["said"])
     if not roots or roots[0] not in right:
         return said
     first = next(f for f in serious if f.rule == roots[0])
     there = max(patient.start, _shown(first), _needs_are_there(run, roots[0], last))
     named = _first(there, last, lambda step: _roots(_serious(diagnosis(run, until=step).findings))[:1] == roots[:1])
     return {**said, "delay": named - there, "since_start": named - patient.start}
+
+
+def _during(run: Run, last: int, at_the_end: list[str]) -> list[str]:
+    """Every alarm that was ever raised, each once, as bad as it became."""
+    said = [*at_the_end]
+    for step in range(EVERY - 1, last, EVERY):
+        said += [f"{f.severity} {f.rule}" for f in _serious(diagnosis(run, until=step).findings)]
+    worst = {words.split()[1]: words for words in sorted(said, reverse=True)}  # "bad" comes after "watch"
+    return [*worst.values()]
 
 
 def _shown(finding: Finding) -> int:
