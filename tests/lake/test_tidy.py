@@ -11,9 +11,11 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import NotFound
+from rollscope.lake import engine
 from rollscope.lake.check import check
 from rollscope.lake.deletion import delete
 from rollscope.lake.place import Place
+from rollscope.lake.tables import OF_RUNS
 from rollscope.lake.tidy import tidy
 from tests.lake.life import Life, check_same, pushed
 
@@ -50,6 +52,35 @@ def test_objects_that_no_file_needs_are_removed(lake: Place, life: Life) -> None
     assert not stray.exists()
     check_same(lake, life, ["samples"])
     assert not check(lake).problems
+
+
+def book_lines(place: Place) -> dict[str, int]:
+    """How many lines of the book there are, but for those that say that a file is no more."""
+    kinds = {"objects": "kind <> 'gone'"}
+    with engine.connected(place, read_only=True) as connection:
+        counts = [f"SELECT count(*) FROM lake.book.{name} WHERE {kinds.get(name, 'true')}" for name in OF_RUNS]
+        return {name: connection.execute(count).fetchall()[0][0] for name, count in zip(OF_RUNS, counts, strict=True)}
+
+
+def test_the_book_of_a_run_does_not_grow_with_its_ships(lake: Place, life: Life) -> None:
+    lines = []
+    for ships in (2, 9):
+        for _ in range(ships):
+            life.grow()
+            pushed(lake, life)
+        life.rotate()
+        life.seal()
+        life.compact()
+        pushed(lake, life)
+        tidy(lake, keep_seconds=0)
+        lines.append(book_lines(lake))
+        check_same(lake, life)
+    logs_more = {"parts": 2}  # of the merged set, which covers two logs more
+    for name in ("ships", "objects", "parts", "dropped"):
+        assert lines[1][name] <= lines[0][name] + logs_more.get(name, 0), lines
+    assert not check(lake).problems
+    life.grow()
+    assert pushed(lake, life).ships == 1  # it goes on from what is left
 
 
 def test_a_tidy_that_is_killed_loses_nothing(lake: Place, life: Life) -> None:

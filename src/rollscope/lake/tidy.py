@@ -40,8 +40,7 @@ def tidy(place: Place, keep_seconds: float = KEEP_SECONDS) -> Tidied:
         tables.check_version(connection, place.folder)
         tables.set_storage(connection)  # a lake of an older Rollscope was made without
         done.files_before = _files(connection)
-        for name in TABLES:
-            _remove_dead(connection, name)
+        _remove_rows(connection)
         connection.execute("CALL ducklake_flush_inlined_data('lake')")
         connection.execute("CALL ducklake_merge_adjacent_files('lake')")
         forget(connection, keep_seconds)
@@ -72,17 +71,55 @@ def _files(connection: duckdb.DuckDBPyConnection) -> int:
     return int(count or 0)
 
 
-def _remove_dead(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Remove rows that views leave out for ever. If somebody ships meanwhile, next time."""
+def _remove_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remove rows that nobody reads any more, then what the book says of them.
+
+    If somebody else's commit is first, what is left is removed next time.
+    """
     import duckdb
 
-    dead = "EXISTS (FROM lake.book.dropped d WHERE d.run = x.run AND d.part = x.part)"
+    connection.execute("CREATE OR REPLACE TEMP TABLE dead AS SELECT DISTINCT run, part FROM lake.book.dropped")
+    with contextlib.suppress(duckdb.TransactionException):
+        for name in TABLES:
+            _remove_dead(connection, name)
+        _shorten_book(connection)
+    connection.execute("DROP TABLE dead")
+
+
+# What the book says of it makes no difference any more: objects that files are not made of, ships
+# between the first and the last of a run, and attempts that a later part tells again.
+_SPENT = {
+    "objects": (
+        "kind <> 'gone' AND EXISTS (FROM lake.book.objects later WHERE later.run = x.run AND later.name = x.name"
+        " AND later.kind IN ('gone', 'whole') AND later.ship > x.ship)"
+    ),
+    "ships": (
+        "EXISTS (FROM lake.book.ships other WHERE other.run = x.run AND other.ship < x.ship)"
+        " AND EXISTS (FROM lake.book.ships other WHERE other.run = x.run AND other.ship > x.ship)"
+    ),
+    "resumed": "EXISTS (FROM lake.book.resumed later WHERE later.run = x.run AND later.part > x.part)",
+}
+
+
+def _shorten_book(connection: duckdb.DuckDBPyConnection) -> None:
+    """Forget parts whose rows are gone, all at once, and what has no meaning any more."""
+    connection.execute("BEGIN")
+    for name in ("replaced", "parts", "dropped"):
+        dead = "EXISTS (FROM dead WHERE dead.run = x.run AND dead.part = x.part)"
+        connection.execute(f"DELETE FROM lake.book.{name} x WHERE {dead}")
+    for name, spent in _SPENT.items():
+        connection.execute(f"DELETE FROM lake.book.{name} x WHERE {spent}")
+    connection.execute("COMMIT")
+
+
+def _remove_dead(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Remove rows that views leave out for ever."""
+    dead = "EXISTS (FROM dead d WHERE d.run = x.run AND d.part = x.part)"
     if table == "samples":
         dead += f" OR EXISTS (FROM ({_REPLACED}) p WHERE p.run = x.run AND p.id = x.id AND p.part > x.part)"
     if table == "runs":
         dead = "EXISTS (FROM lake.rows.runs later WHERE later.run = x.run AND later.part > x.part)"
-    with contextlib.suppress(duckdb.TransactionException):
-        connection.execute(f"DELETE FROM lake.rows.{table} x WHERE {dead}")
+    connection.execute(f"DELETE FROM lake.rows.{table} x WHERE {dead}")
 
 
 def forget(connection: duckdb.DuckDBPyConnection, keep_seconds: float) -> None:
