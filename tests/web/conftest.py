@@ -1,4 +1,4 @@
-"""A real Chromium and a real server. Tests wait for what charts announce, never for a time."""
+"""A real Chromium and a real server. Tests wait for what the page says, never for a time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+from tests.web import rest
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -71,6 +73,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("needs Chromium")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
+        rest.read_at_rest()
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield browser
         browser.close()
@@ -114,6 +117,8 @@ class Watched:
         self.errors: list[str] = []
         self.context.set_default_timeout(PATIENCE * 1000)
         self.context.add_init_script(STILL)
+        self.context.add_init_script(rest.COUNT)
+        self.context.on("page", rest.Rest)
         self.page = self.context.new_page()
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.on("response", lambda r: self.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
@@ -133,9 +138,9 @@ def tab(browser: Any) -> Iterator[Any]:
 
 
 def ink(page: Any, metric: str) -> dict[str, float]:
-    """What a chart says it drew, as soon as it has drawn."""
-    plot = page.wait_for_selector(f'[data-metric="{metric}"] .plot[data-ink]')
-    return {key: float(value) for key, value in (part.split("=") for part in plot.get_attribute("data-ink").split())}
+    """What a chart says it drew, once it has drawn and the page is at rest."""
+    said = page.get_attribute(f'[data-metric="{metric}"] .plot[data-ink]', "data-ink")
+    return {key: float(value) for key, value in (part.split("=") for part in said.split())}
 
 
 def until(page: Any, expression: str, seconds: float = PATIENCE) -> None:
@@ -154,6 +159,6 @@ def _asked(page: Any, expression: str) -> bool | str:
     from playwright.sync_api import Error
 
     try:
-        return bool(page.evaluate(expression))
+        return bool(rest.at_once(page.evaluate)(expression))
     except Error as error:
         return error.message

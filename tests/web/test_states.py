@@ -266,7 +266,7 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
         assert ink(page, "reward/mean")["series"] == 2
         shutil.move(tmp_path / "other", tmp_path.parent / "away")
         # Requests may share a scan of the files that is just over.
-        until(page, "fetch('/api/runs/other').then((answer) => answer.status === 404)")
+        until(page, "fetch('/api/runs/other').then(async (answer) => (await answer.text()) && answer.status === 404)")
         from_step_20(page)
         page.wait_for_selector(f"{REWARD} .note button")
         assert "no run 'other'" in page.inner_text(f"{REWARD} .note") and ink(page, "reward/mean")["points"] == 120
@@ -275,7 +275,7 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
         assert answer.value.status == 404
         until(page, f"document.querySelector('{REWARD} .note').textContent.includes(\"no run 'other'\")")
         shutil.move(tmp_path.parent / "away", tmp_path / "other")
-        until(page, "fetch('/api/runs/other').then((answer) => answer.status === 200)")
+        until(page, "fetch('/api/runs/other').then(async (answer) => (await answer.text()) && answer.status === 200)")
         # The stream may have told the card already that the run is back.
         page.evaluate(f"document.querySelector('{REWARD} .note button')?.click()")
         page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=80"]')
