@@ -32,7 +32,17 @@ PARTS = {
     "__init__",
 }  # what benchmarks are made of
 # These need a GPU, or an environment of their own. Each says at its top how it is run.
-ELSEWHERE = {"kernels", "record_cuda", "team", "team_load", "lake_live", "lake_scale", "trl_cost", "verl_cost"}
+ELSEWHERE = {
+    "kernels",
+    "record_cuda",
+    "team",
+    "team_load",
+    "lake_live",
+    "lake_scale",
+    "scan_ray",
+    "trl_cost",
+    "verl_cost",
+}
 
 
 def programs() -> dict[str, Path]:

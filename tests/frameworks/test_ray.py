@@ -32,6 +32,18 @@ def test_actors_are_recorded_into_one_run(tmp_path: Path) -> None:
     assert run.series("shared")["value"].tolist() == [0.5] * 5 and run.config["workers"] == 2
 
 
+def asked(folder: Path, *words: str) -> str:
+    """Run Python where Ray is, with our own packages behind; what it said as errors."""
+    source = Path(rollscope.__file__).parents[1]
+    packages = os.pathsep.join([str(source), *(path for path in sys.path if path.endswith("site-packages"))])
+    environment = {**os.environ, "PYTHONPATH": packages}
+    done = subprocess.run(
+        [str(PYTHON), *words], capture_output=True, text=True, timeout=500, cwd=folder, env=environment
+    )
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    return done.stderr
+
+
 SCANNER = """
 import os
 from rollscope.scan import scanner
@@ -47,12 +59,7 @@ def test_scanners_run_on_ray(tmp_path: Path) -> None:
         for step in range(6):
             run.log_samples(step=step, samples=[{"id": f"{step}-{i}", "reward": float(i)} for i in range(1000)])
     (tmp_path / "mine.py").write_text(SCANNER)
-    source = Path(rollscope.__file__).parents[1]
-    packages = os.pathsep.join([str(source), *(path for path in sys.path if path.endswith("site-packages"))])
-    command = [str(PYTHON), "-m", "rollscope", "scan", "mine.py", "r", "--dir", "runs", "--ray", "here", "--json"]
-    environment = {**os.environ, "PYTHONPATH": packages}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr[-3000:]
+    asked(tmp_path, "-m", "rollscope", "scan", "mine.py", "r", "--dir", "runs", "--ray", "here", "--json")
     reader = rs.open(tmp_path / "runs").run()
     counts = "count(*) as n, count(distinct sample) as samples, sum(value) as s"
     rows = reader.sql(f"select {counts} from scans where name = 'worker/twice'")
@@ -71,13 +78,8 @@ TRAINING = [
 
 
 def test_rollout_workers_are_actors_and_the_training_is_one_run(tmp_path: Path) -> None:
-    source = Path(rollscope.__file__).parents[1]
-    packages = os.pathsep.join([str(source), *(path for path in sys.path if path.endswith("site-packages"))])
     sets = [word for text in TRAINING for word in ("--set", text)]
-    command = [str(PYTHON), "-m", "rollscope", "train", str(CONFIG), "--dir", "runs", *sets]
-    environment = {**os.environ, "PYTHONPATH": packages}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    asked(tmp_path, "-m", "rollscope", "train", str(CONFIG), "--dir", "runs", *sets)
     (record,) = rs.open(tmp_path / "runs").runs()
     assert (record["state"], record["step"]) == ("finished", 3)
     run = rs.open(tmp_path / "runs").run()
@@ -85,3 +87,10 @@ def test_rollout_workers_are_actors_and_the_training_is_one_run(tmp_path: Path) 
     assert {"inference/0", "inference/1"} <= lanes
     played = run.sql("select step, count(*) as n from samples where trained group by step order by step")
     assert played["step"].tolist() == [0, 1, 2, 3] and (played["n"] > 0).all()
+
+
+def test_workers_that_get_no_cpu_are_named_once(tmp_path: Path) -> None:
+    said = asked(tmp_path, str(HERE / "few_cpus_run.py"), str(CONFIG))
+    (line,) = [line for line in said.splitlines() if "rollout workers" in line]
+    assert line.startswith("rollscope: 1 of 2 rollout workers have not begun")
+    assert "a CPU of Ray's, which has 1 in all" in line and "set rollout.workers lower" in line
