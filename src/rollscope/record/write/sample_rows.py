@@ -24,6 +24,7 @@ _OURS = frozenset({"run", "writer", "attempt"})  # written by the store, not by 
 _PYTHON = {"string": str, "float64": float, "int64": int, "bool": bool}
 _COUNTS = frozenset({"turns", "tool_calls"})  # a number, or a list to count
 _EXACT = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | _COUNTS}
+_EXACT_OF_TURN = {c.name: _PYTHON[c.type] for c in TURNS if c.type in _PYTHON and c.name not in _OURS}
 _ARRAY = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
 _MEMBERS = dict.fromkeys(("rewards", "sample_metrics"), "a mapping of names to numbers")
 _DATA = (str, bytes, int, float, list, dict, set, np.ndarray, np.generic)  # what JSON is made of, or nearly
@@ -213,12 +214,15 @@ def _json_text(value: str) -> str:
 
 
 def _turn(item: Any, key: str, number: int, lose: Lose) -> dict[str, Any]:
-    record = as_mapping(item) if not isinstance(item, str) else {"content": item}
+    record = item if type(item) is dict else {"content": item} if isinstance(item, str) else as_mapping(item)
     turn: dict[str, Any] = {"turn": number}
     if key == "tool_calls":
         turn["role"] = "tool"
         record = {"tool": record.get("name", "tool"), **record}
     for name, value in record.items():
+        if type(value) is _EXACT_OF_TURN.get(name):  # most values have their column's type already
+            turn[name] = value
+            continue
         column = _TURN_COLUMNS.get(name)
         if column is not None and value is not None and name not in _OURS:
             as_json = column.type == "string" and isinstance(value, (Mapping, list))

@@ -8,7 +8,7 @@ numpy can look at in place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,10 @@ class Batch:
     longest: int | None = None  # the most tokens of a response
     now: int | None = None  # version of the weights that this batch is to update
     on_policy: bool = False  # those weights wrote every sample that has no version of its own
-    seen: dict[str, int] = field(default_factory=dict)  # group -> samples of it so far
 
-    def word(self, i: int, name: str) -> Any:
-        return self.words[name][i] if name in self.words else None
+    def column(self, name: str) -> list[Any]:
+        """The words of one name; None for each sample if there are none."""
+        return self.words[name] if name in self.words else [None] * len(self.ids)
 
 
 def of_proto(batch: Any, step: int, number: int, entropy: Any = None) -> Batch:

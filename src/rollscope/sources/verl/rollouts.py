@@ -13,6 +13,8 @@ from rollscope.sources.live.values import scalar
 from .batch import SCORES, TOKENS, Array, Batch
 from .turns import turns
 
+Columns = dict[str, list[Any]]  # name -> one value a sample
+
 SECONDS = {  # ours -> veRL's, in TransferQueue and in the fully asynchronous trainer
     "generate_seconds": ("generate_sequences", "processing_times"),
     "tool_seconds": ("tool_calls", "tool_calls_times"),
@@ -21,51 +23,47 @@ SECONDS = {  # ours -> veRL's, in TransferQueue and in the fully asynchronous tr
 
 
 def samples(batch: Batch, tokenizer: Any) -> list[dict[str, Any]]:
-    """The samples of a batch, with their text."""
+    """The samples of a batch, with their text. They are made column by column, which is cheaper."""
     prompts = _decoded_once(batch.tokens["prompts"], tokenizer)
-    completions = _decode(batch.tokens["responses"], tokenizer)
     wrote, kept = _masks(batch)
-    totals, end = _totals(batch, wrote, kept), getattr(tokenizer, "eos_token_id", None)
-    return [
-        {
-            "id": id,
-            "split": "train",
-            "prompt": prompts[i],
-            "completion": completions[i],
-            "stop_reason": _stop(batch, i, end),
-            **_sample(batch, i, prompts[i], wrote[i], tokenizer),
-            **{name: values[i] for name, values in totals.items() if values[i] is not None},
-        }
-        for i, id in enumerate(batch.ids)
-    ]
+    columns: Columns = {
+        "id": batch.ids,
+        "split": ["train"] * len(batch.ids),
+        "prompt": prompts,
+        "completion": _decode(_lists(batch.tokens["responses"]), tokenizer),
+        "stop_reason": _stops(batch, getattr(tokenizer, "eos_token_id", None)),
+        **_origins(batch, prompts),
+        **_tokens(batch, wrote),
+        **_rewards(batch),
+        **_versions(batch),
+        "turns": _turns(batch, wrote, tokenizer),
+        **_seconds(batch),
+        **_totals(batch, wrote, kept),
+    }
+    known = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    rows = zip(*known.values(), strict=True)
+    return [{name: value for name, value in zip(known, row, strict=True) if value is not None} for row in rows]
 
 
-def _decode(rows: list[Array], tokenizer: Any) -> list[str]:
+def _decode(rows: list[list[int]], tokenizer: Any) -> list[str]:
     """Texts as `tokenizer.decode` gives them; most of its time is not spent in decoding."""
-    ids, fast = [row.tolist() for row in rows], getattr(tokenizer, "backend_tokenizer", None)
+    fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is not None and getattr(tokenizer, "clean_up_tokenization_spaces", None) is False:
-        return [fast.decode(one, skip_special_tokens=True) for one in ids]
-    texts: list[str] = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        return [fast.decode(row, skip_special_tokens=True) for row in rows]
+    texts: list[str] = tokenizer.batch_decode(rows, skip_special_tokens=True)
     return texts
+
+
+def _lists(rows: list[Array]) -> list[list[int]]:
+    return [row.tolist() for row in rows]
 
 
 def _decoded_once(rows: list[Array], tokenizer: Any) -> list[str]:
     """Texts of rows of which many are the same: a group has one prompt."""
-    different = {row.tobytes(): row for row in rows}
-    texts = dict(zip(different, _decode(list(different.values()), tokenizer), strict=True))
-    return [texts[row.tobytes()] for row in rows]
-
-
-def _sample(batch: Batch, i: int, prompt: str, wrote: Array, tokenizer: Any) -> dict[str, Any]:
-    every = {
-        **_origin(batch, i, prompt),
-        **_tokens(batch, i, wrote),
-        **_rewards(batch, i),
-        **_versions(batch, i),
-        **_turns(batch, i, wrote, tokenizer),
-        **_seconds(batch, i),
-    }
-    return {key: value for key, value in every.items() if value is not None}
+    keys = [row.tobytes() for row in rows]
+    different = dict(zip(keys, rows, strict=True))
+    texts = dict(zip(different, _decode(_lists([*different.values()]), tokenizer), strict=True))
+    return [texts[key] for key in keys]
 
 
 def _masks(batch: Batch) -> tuple[list[Array], list[Array]]:
@@ -102,78 +100,104 @@ def _sums(rows: list[Array]) -> list[float]:
     return found
 
 
-def _origin(batch: Batch, i: int, prompt: str) -> dict[str, Any]:
-    source, extra, model = (batch.word(i, name) for name in ("data_source", "extra_info", "reward_model"))
-    index = extra.get("index") if isinstance(extra, Mapping) else None
-    group = _text(batch.word(i, "uid"))
-    repeat = None if group is None else batch.seen.get(group, 0)
-    if group is not None and repeat is not None:
-        batch.seen[group] = repeat + 1
-    return {
-        "group": group,
-        "repeat": repeat,
-        "task": digest(prompt) if index is None else f"{source or 'prompt'}/{index}",
-        "env": _text(source),
-        "answer": _text(model.get("ground_truth")) if isinstance(model, Mapping) else None,
-    }
+def _origins(batch: Batch, prompts: list[str]) -> Columns:
+    tasks: dict[str, str] = {}  # prompt -> its task
+    sources, groups = (_texts(batch.column(name)) for name in ("data_source", "uid"))
+    extras, models = batch.column("extra_info"), batch.column("reward_model")
+    seen: dict[str | None, int] = {}
+    columns: Columns = {"group": groups, "repeat": [], "task": [], "env": sources, "answer": []}
+    for i, group in enumerate(groups):
+        seen[group] = seen.get(group, -1) + 1
+        columns["repeat"].append(None if group is None else seen[group])
+        index = extras[i].get("index") if isinstance(extras[i], Mapping) else None
+        task = f"{sources[i] or 'prompt'}/{index}" if index is not None else tasks.get(prompts[i])
+        columns["task"].append(task or tasks.setdefault(prompts[i], digest(prompts[i])))
+        answer = models[i].get("ground_truth") if isinstance(models[i], Mapping) else None
+        columns["answer"].append(_text(answer))
+    return columns
 
 
-def _tokens(batch: Batch, i: int, wrote: Array) -> dict[str, Any]:
-    ids = batch.tokens["responses"][i]
-    columns = {ours: batch.tokens[theirs][i] for theirs, ours in TOKENS.items() if theirs in batch.tokens}
-    return {
+def _tokens(batch: Batch, wrote: list[Array]) -> Columns:
+    ids = batch.tokens["responses"]
+    lengths = [len(row) for row in ids]
+    columns: Columns = {
         "token_ids": ids,
         "action_mask": wrote,
-        "prompt_tokens": len(batch.tokens["prompts"][i]),
-        "response_tokens": len(ids),
-        **{name: values for name, values in columns.items() if len(values) == len(ids)},
+        "prompt_tokens": [len(row) for row in batch.tokens["prompts"]],
+        "response_tokens": lengths,
     }
+    for theirs, ours in TOKENS.items():
+        if theirs in batch.tokens:
+            pairs = zip(batch.tokens[theirs], lengths, strict=True)
+            columns[ours] = [values if len(values) == length else None for values, length in pairs]
+    return columns
 
 
-def _rewards(batch: Batch, i: int) -> dict[str, Any]:
+def _rewards(batch: Batch) -> Columns:
     """Rewards by part; what the reward function gave that is no number goes to `extra`."""
-    info = batch.word(i, "reward_extra_info")
-    parts = dict(info) if isinstance(info, Mapping) else {name: batch.word(i, name) for name in batch.parts}
-    numbers = {str(name): value for name, raw in parts.items() if (value := number(scalar(raw))) is not None}
-    others = {str(name): value for name, value in parts.items() if str(name) not in numbers and value is not None}
-    others |= {name: given for name in ("turn_scores", "tool_rewards") if (given := batch.word(i, name))}
-    return {"rewards": numbers or None, "extra": others or None}
+    infos = batch.column("reward_extra_info")
+    parts = {name: batch.column(name) for name in batch.parts}
+    others = {name: batch.column(name) for name in ("turn_scores", "tool_rewards") if name in batch.words}
+    rewards: list[Any] = []
+    extras: list[Any] = []
+    for i, info in enumerate(infos):
+        own = info if isinstance(info, Mapping) else {name: values[i] for name, values in parts.items()}
+        numbers = {str(name): value for name, raw in own.items() if (value := _number(raw)) is not None}
+        words = {str(name): value for name, value in own.items() if value is not None and str(name) not in numbers}
+        words |= {name: values[i] for name, values in others.items() if values[i]}
+        rewards.append(numbers or None)
+        extras.append(words or None)
+    return {"rewards": rewards, "extra": extras}
 
 
-def _versions(batch: Batch, i: int) -> dict[str, Any]:
-    oldest, newest = (_version(batch, i, name) for name in ("min_global_steps", "max_global_steps"))
-    stale = batch.now - oldest if batch.now is not None and oldest is not None else None
+def _versions(batch: Batch) -> Columns:
+    missing = batch.now if batch.on_policy else None
+    oldest, newest = (
+        [missing if (value := _number(raw)) is None else int(value) for raw in batch.column(name)]
+        for name in ("min_global_steps", "max_global_steps")
+    )
+    stale = [None if batch.now is None or version is None else batch.now - version for version in oldest]
     return {"policy_version_min": oldest, "policy_version_max": newest, "off_policy_steps": stale}
 
 
-def _version(batch: Batch, i: int, name: str) -> int | None:
-    value = number(scalar(batch.word(i, name)))
-    return int(value) if value is not None else batch.now if batch.on_policy else None
-
-
-def _turns(batch: Batch, i: int, wrote: Array, tokenizer: Any) -> dict[str, Any]:
+def _turns(batch: Batch, wrote: list[Array], tokenizer: Any) -> list[Any]:
     """The turns with their texts where there are several, else how many there were."""
-    several = turns(batch.tokens["responses"][i], wrote, lambda rows: _decode(rows, tokenizer))
-    both = number(scalar(batch.word(i, "num_turns" if "num_turns" in batch.words else "__num_turns__")))
-    return {"turns": several or (None if both is None else max(1, int(both) // 2))}  # veRL counts both sides
+    counts = batch.column("num_turns" if "num_turns" in batch.words else "__num_turns__")
+    found: list[Any] = []
+    for ids, mask, raw in zip(batch.tokens["responses"], wrote, counts, strict=True):
+        both = _number(raw)  # veRL counts both sides
+        several = turns(ids, mask, lambda rows: _decode(rows, tokenizer))
+        found.append(several or (None if both is None else max(1, int(both) // 2)))
+    return found
 
 
-def _seconds(batch: Batch, i: int) -> dict[str, Any]:
-    metrics = batch.word(i, "metrics")
-    given = metrics if isinstance(metrics, Mapping) else {}
-    return {
-        ours: number(scalar(given.get(queue, batch.word(i, fully_async))))
-        for ours, (queue, fully_async) in SECONDS.items()
-    }
+def _seconds(batch: Batch) -> Columns:
+    measured = [given if isinstance(given, Mapping) else {} for given in batch.column("metrics")]
+    columns: Columns = {}
+    for ours, (queue, fully_async) in SECONDS.items():
+        pairs = zip(measured, batch.column(fully_async), strict=True)
+        columns[ours] = [_number(given.get(queue, other)) for given, other in pairs]
+    return columns
 
 
-def _stop(batch: Batch, i: int, end: int | None) -> str | None:
-    ids = batch.tokens["responses"][i]
+def _stops(batch: Batch, end: int | None) -> list[str | None]:
+    return [_stop(ids, end, batch.longest) for ids in batch.tokens["responses"]]
+
+
+def _stop(ids: Array, end: int | None, longest: int | None) -> str | None:
     if not len(ids):
         return "aborted"
     if end is not None and int(ids[-1]) == end:
         return "stop"
-    return "length" if batch.longest is not None and len(ids) >= batch.longest else None
+    return "length" if longest is not None and len(ids) >= longest else None
+
+
+def _number(value: Any) -> float | None:
+    return value if value is None or type(value) is float else number(scalar(value))
+
+
+def _texts(values: list[Any]) -> list[str | None]:
+    return [_text(value) for value in values]
 
 
 def _text(value: Any) -> str | None:

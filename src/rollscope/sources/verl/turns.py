@@ -22,18 +22,19 @@ HEAD = re.compile(r"\s*(?:(user|tool|ipython|observation|environment)\s*\n)?")  
 NEXT = re.compile(r"\n(?:user|tool|ipython|observation|environment)\n")
 FAILED = ("Error when executing tool", "Unknown function", "Invalid JSON in arguments")  # how veRL begins
 TAIL = "\nassistant"  # with which the next turn of the policy begins
-Decode = Callable[[list[Array]], list[str]]
+Decode = Callable[[list[list[int]]], list[str]]
 
 
 def turns(ids: Array, mask: Array, decode: Decode) -> list[dict[str, Any]] | None:
     """The turns of a response; None if the policy wrote all of it in one."""
-    edges = np.flatnonzero(np.diff(mask)) + 1
-    if not len(edges):
+    edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
+    if not edges:
         return None
-    stretches = np.split(ids, edges)
+    words = ids.tolist()
+    stretches = [words[start:end] for start, end in zip([0, *edges], [*edges, len(words)], strict=True)]
     found: list[dict[str, Any]] = []
     calls: list[tuple[str, str]] = []
-    for start, text, stretch in zip([0, *edges.tolist()], decode(stretches), stretches, strict=True):
+    for start, text, stretch in zip([0, *edges], decode(stretches), stretches, strict=True):
         if mask[start]:
             calls = list(_calls(text))
             found.append({"role": "assistant", "content": text, "tokens": len(stretch)})
