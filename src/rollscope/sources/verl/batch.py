@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +26,7 @@ MASKS = ("response_mask", "loss_mask")  # what is in the loss; what the policy w
 FIELDS = ("prompts", "responses", *MASKS, *TOKENS, *SCORES, "token_level_rewards")
 CORE = ("prompts", "responses", "response_mask", "advantages", "rm_scores", "uid")  # of every sample in the queue
 WORDS = (  # of a sample in TransferQueue, beside its tensors
-    *("uid", "data_source", "reward_model", "extra_info", "index", "num_turns", "extra_fields"),
-    *("metrics", "agent_name"),
+    *("uid", "data_source", "reward_model", "extra_info", "num_turns", "extra_fields", "metrics"),
 )
 Array = np.ndarray[Any, Any]
 
@@ -66,18 +66,29 @@ def of_proto(batch: Any, step: int, number: int, entropy: Any = None) -> Batch:
     return Batch(step, ids, tokens, words, tuple(batch.meta_info.get("reward_extra_keys") or ()))
 
 
-def of_queue(meta: Any, step: int) -> Batch | None:
+class Fetched(NamedTuple):
+    """What TransferQueue gave for a batch: it forgets the samples once the step is over."""
+
+    keys: list[str]
+    tags: list[Mapping[str, Any]]
+    data: Any
+
+
+def fetch(meta: Any) -> Fetched | None:
     """A batch that TransferQueue holds. Samples that only fill up the batch are left out."""
     kept = [(key, tag) for key, tag in zip(meta.keys, meta.tags, strict=True) if not tag.get("is_padding")]
-    if not kept:
-        return None
     keys = [key for key, _ in kept]
-    data = _fetched(keys, meta.partition_id)
+    return Fetched(keys, [tag for _, tag in kept], _fetched(keys, meta.partition_id)) if kept else None
+
+
+def of_queue(found: Fetched, step: int) -> Batch:
+    """The columns of a batch that was fetched. Takes longer than fetching: not for the trainer."""
+    keys, tags, data = found
     present = set(data.keys())
-    tokens = {name: [array(row) for row in data[name].unbind()] for name in FIELDS if name in present}
+    tokens = {name: _rows(data[name]) for name in FIELDS if name in present}
     words = {name: _listed(data[name], len(keys)) for name in WORDS if name in present}
     for name in ("min_global_steps", "max_global_steps"):
-        words[name] = [tag.get(name) for _, tag in kept]
+        words[name] = [tag.get(name) for tag in tags]
     return Batch(step, [f"train/{step}/{key}" for key in keys], tokens, _spread(words))
 
 
@@ -92,6 +103,15 @@ def _fetched(keys: list[str], partition: str) -> Any:
         return kv_batch_get(keys=keys, partition_id=partition, select_fields=[*FIELDS, *WORDS])
     except ValueError:
         return kv_batch_get(keys=keys, partition_id=partition, select_fields=list(CORE))
+
+
+def _rows(tensor: Any) -> list[Array]:
+    """The rows of a tensor. Those of a jagged one are cut here: `unbind` checks each in Python."""
+    jagged = str(tensor.layout) == "torch.jagged" and tensor.dim() == 2
+    if not jagged or tensor.lengths() is not None:  # the latter has gaps between its rows
+        return [array(row) for row in tensor.unbind()]
+    values = array(tensor.values())
+    return [values[start:end] for start, end in pairwise(tensor.offsets().tolist())]
 
 
 def array(tensor: Any) -> Array:

@@ -1,7 +1,8 @@
 """Take the batch of every update from veRL's trainer, without delaying it.
 
 The trainer hands its batch to methods of its own. We listen to those of the one trainer that made
-the logger; no class and no module of veRL is changed. Text is decoded in a thread of ours.
+the logger; no class and no module of veRL is changed. A thread of ours takes a batch apart and
+decodes its text.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import copy
 import queue
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rollscope.sources.live.quiet import print_once, quiet
 from rollscope.sources.live.wrap import after, before
 
-from .batch import Batch, of_proto, of_queue
+from .batch import Batch, fetch, of_proto, of_queue
 from .rollouts import samples
 
 WAITING = 2  # batches that may wait to be decoded
@@ -30,7 +33,7 @@ class Taking:
         self._last: tuple[int, int] | None = None  # the batch that was taken last: which object, which update
         self._entropy: Any = None
         self._tokenizer: Any = None
-        self._queue: queue.Queue[Batch | None] = queue.Queue(WAITING)
+        self._queue: queue.Queue[Callable[[], Batch] | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
 
     @quiet
@@ -46,11 +49,10 @@ class Taking:
                 before(self._trainer, name, self._on_update)
 
     def _on_queue(self, meta: Any, *_: Any, **__: Any) -> None:
-        batch = of_queue(meta, int(self._trainer.global_steps))
-        if batch is not None:
-            batch.now = batch.step - 1
-            batch.on_policy = getattr(self._trainer, "trainer_mode", "sync") == "sync"
-            self._put(batch)
+        step, mode = int(self._trainer.global_steps), getattr(self._trainer, "trainer_mode", "sync")
+        found = fetch(meta)
+        if found is not None:
+            self._put(lambda: replace(of_queue(found, step), now=step - 1, on_policy=mode == "sync"))
 
     def _on_old_log_prob(self, result: Any, *_: Any, **__: Any) -> None:
         """veRL drops the entropies once it has averaged them."""
@@ -67,25 +69,26 @@ class Taking:
         batch = of_proto(proto, number if version is None else version + 1, number, entropy)
         batch.now = batch.step - 1
         batch.on_policy = version is None and not hasattr(self._trainer, "fit_step")
-        self._put(batch)
+        self._put(lambda: batch)
 
-    def _put(self, batch: Batch) -> None:
-        batch.longest = _longest(getattr(self._trainer, "config", None))
+    def _put(self, make: Callable[[], Batch]) -> None:
         if self._thread is None:
             self._tokenizer = _own(self._trainer.tokenizer)
             self._thread = threading.Thread(target=self._work, daemon=True, name="rollscope-verl")
             self._thread.start()
         try:
-            self._queue.put(batch, timeout=PATIENCE)
+            self._queue.put(make, timeout=PATIENCE)
         except queue.Full:
             print_once("rollscope: steps end faster than their text is decoded; samples of some are not recorded")
 
     def _work(self) -> None:
-        while (batch := self._queue.get()) is not None:
-            self._record(batch)
+        while (make := self._queue.get()) is not None:
+            self._record(make)
 
     @quiet
-    def _record(self, batch: Batch) -> None:
+    def _record(self, make: Callable[[], Batch]) -> None:
+        batch = make()
+        batch.longest = _longest(getattr(self._trainer, "config", None))
         self._run.log_samples(samples(batch, self._tokenizer), step=batch.step)
 
     @quiet
