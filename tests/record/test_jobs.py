@@ -23,6 +23,10 @@ import rollscope as rs
 from rollscope.store.log import process
 process.boot_id = lambda: os.environ["HOST_OF_RANK"]
 process.namespace = lambda: 7
+from rollscope.record import launch
+from rollscope.record.write import log_files
+log_files.BEAT_SECONDS = 0.2
+launch.WAIT_SECONDS = float(os.environ.get("WAIT_SECONDS", "60"))
 run = rs.init(dir=sys.argv[1], host=False, **json.loads(sys.argv[2]))
 print(run.id, flush=True)
 sys.stdin.readline()
@@ -69,6 +73,37 @@ def test_ranks_of_one_job_on_two_hosts_join(tmp_path: Path) -> None:
     for rank in ranks:
         rank.end()
     assert len(ids) == 1 and rs.open(tmp_path).run(ids.pop()).series("value")["value"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize("host", ["a", "b"])
+def test_shard_0_joins_the_run_that_a_shard_began_which_had_waited_for_it(tmp_path: Path, host: str) -> None:
+    """On a busy cluster shard 0 comes minutes later; until then the others must not split the run."""
+    job = {"SLURM_JOB_ID": "7", "WAIT_SECONDS": "0.2"}
+    early = Rank("a", tmp_path, job, 1, 3.0, name="grpo")
+    began = early.id()
+    patient = job | {"WAIT_SECONDS": "60"}  # the early shard touches its log within this time
+    late = Rank(host, tmp_path, patient, 0, 1.0, name="grpo")
+    assert late.id() == began
+    later = Rank(host, tmp_path, job, 1, 5.0, name="grpo", shards="3")
+    assert later.id() != began, "another number of shards is another launch"
+    assert "shard 0 has not begun" in early.end() and "shard 0" not in late.end()
+    later.end()
+    facts = json.loads((tmp_path / began / "run.json").read_text())
+    assert facts["process"]["shard"] == 0 and len(facts["attempts"]) == 1
+    run = rs.open(tmp_path).run(began)
+    assert run.series("value")["value"].tolist() == [2.0] and run.state == "finished"
+
+
+def test_shard_0_does_not_join_the_dead_run_of_a_shard_that_had_waited(tmp_path: Path) -> None:
+    job = {"SLURM_JOB_ID": "7", "WAIT_SECONDS": "0.2"}
+    early = Rank("a", tmp_path, job, 1, 3.0, name="grpo")
+    began = early.id()
+    early.process.kill()
+    early.process.communicate(timeout=60)
+    for host in "ab":  # where the dead one can be seen, and where it cannot
+        late = Rank(host, tmp_path, job, 0, 1.0, name="grpo")
+        assert late.id() != began
+        late.end()
 
 
 def test_a_job_refuses_to_record_into_the_living_run_of_another(tmp_path: Path) -> None:

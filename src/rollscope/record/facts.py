@@ -42,7 +42,7 @@ def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int, lo
         **given,
         "state": "running",
         "attempt": attempt.number,
-        "process": {**process.here(), "writer": writer},
+        "process": {**process.here(), "writer": writer, "shard": settings.request.shard},
         "launch": launch_key(settings.request),
         "job": job_key(),
         "attempts": [*others, this],

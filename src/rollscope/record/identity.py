@@ -9,7 +9,7 @@ import contextlib
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from rollscope.errors import BadInput, NotFound
 from rollscope.store.log import process
 from rollscope.store.log.lock import Lock, look
 
-from . import run_json
-from .launch import FRESH_SECONDS, job_key, launch_key, leave_note, process_started, wait_for_note
+from . import launch, run_json
+from .launch import FRESH_SECONDS, job_key, launch_key, process_started
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 ALIVE_SECONDS = 60  # a log that grew within this time is still being written
@@ -70,14 +70,34 @@ def resolve(request: RunRequest) -> Attempt:
     """
     if request.id is not None and not _is_folder_name(request.id):
         raise BadInput(f"run id {request.id!r} is not a folder name. Use letters, digits, '-', '_' and '.'.")
-    shard_0_decides = request.id is None or request.resumes
-    if request.shard > 0 and shard_0_decides and (note := wait_for_note(request)) is not None:
-        last = note["last_step"]
-        return Attempt(note["id"], request.root / note["id"], note["attempt"], note["resumed_from"], last_step=last)
-    attempt = _decide(request)
-    if request.shard == 0 and request.shards > 1 and shard_0_decides:
-        leave_note(request, attempt)
-    return attempt
+    if request.shards == 1 or (request.id is not None and not request.resumes):
+        return _decide(request)
+    if request.shard > 0 and (note := launch.wait_for_note(request)) is not None:
+        return _noted(request, note)
+    return _decide_for_all(request)
+
+
+def _decide_for_all(request: RunRequest) -> Attempt:
+    """Decide for every shard of the launch, unless another one has while this one was late."""
+    with launch.deciding(request):
+        note = launch.late_note(request)
+        if note is not None:
+            return _noted(request, note)
+        attempt = _decide(request)
+        launch.leave_note(request, attempt)
+    return attempt if request.shard == 0 or attempt.notice else replace(attempt, notice=_alone(request, attempt.id))
+
+
+def _noted(request: RunRequest, note: dict[str, Any]) -> Attempt:
+    folder, last = request.root / note["id"], note["last_step"]
+    return Attempt(note["id"], folder, note["attempt"], note["resumed_from"], last_step=last)
+
+
+def _alone(request: RunRequest, id: str) -> str:
+    return (
+        f"shard 0 has not begun {launch.WAIT_SECONDS:g} s after shard {request.shard}, which therefore begins"
+        f" the run {id!r}; the other shards of {request.shards} join it when they come"
+    )
 
 
 def _is_folder_name(id: str) -> bool:

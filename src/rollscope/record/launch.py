@@ -1,7 +1,8 @@
 """How the processes of one launch find the same run without talking to each other.
 
 Shard 0 decides which run it is and leaves a note in `.join/`, in a file named after what the
-launcher gave to all of them. The other shards wait a moment for the note.
+launcher gave to all of them. The other shards wait a moment for the note. On a busy cluster shard 0
+may come minutes later: then the first shard that has waited decides, and shard 0 joins its run.
 
 Two jobs must not join each other, even if they start in the same minute, in one shared folder, with
 one script. So the name holds the job: its scheduler's id, its rendezvous, its folder and command,
@@ -18,16 +19,17 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollscope.store.log import process
+from rollscope.store.log.lock import Lock, taking
 
 if TYPE_CHECKING:
     from .identity import Attempt, RunRequest
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 20.0  # longer than a writer goes without touching its log
 FRESH_SECONDS = 60.0  # how much earlier than this process its shard 0 may have started
 DAY = 86_400.0
 # Set by schedulers, with one value for all processes of a job.
@@ -90,7 +92,7 @@ def leave_note(request: RunRequest, attempt: Attempt) -> None:
     """Tell the other shards of this launch which run it is."""
     decision = {name: getattr(attempt, name) for name in ("id", "resumed_from", "last_step")}
     decision["attempt"] = attempt.number
-    note = {**decision, "time": time.time(), "process": process.here()}
+    note = {**decision, "shard": request.shard, "time": time.time(), "process": process.here()}
     with contextlib.suppress(OSError):  # then the other shards wait in vain and record on their own
         path = _path(request)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,16 +124,67 @@ def _replace(path: Path, note: dict[str, Any]) -> None:
 
 
 def wait_for_note(request: RunRequest) -> dict[str, Any] | None:
-    """What shard 0 decided on (`id`, `attempt` and from where), or None if it is late."""
+    """What was decided on (`id`, `attempt` and from where), or None if shard 0 is late."""
     until, started = time.monotonic() + WAIT_SECONDS, process_started()
     while time.monotonic() < until:
-        with contextlib.suppress(OSError, ValueError, KeyError):  # missing or incomplete: read again
-            note = json.loads(_path(request).read_text())
-            if is_of_this_launch(note, started):
-                last_step = note.get("last_step")  # other versions do not tell it
-                return {"last_step": last_step, **{key: note[key] for key in ("id", "attempt", "resumed_from")}}
+        note = read_note(request)
+        if note is not None and is_of_this_launch(note, started):
+            return note
         time.sleep(0.05)
     return None
+
+
+def read_note(request: RunRequest) -> dict[str, Any] | None:
+    """The note of this launch or of one before; None if it is missing or incomplete."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        note: dict[str, Any] = {"last_step": None, "shard": 0, **json.loads(_path(request).read_text())}
+        return note if {"id", "attempt", "resumed_from", "time", "process"} <= note.keys() else None
+    return None
+
+
+@contextlib.contextmanager
+def deciding(request: RunRequest) -> Iterator[None]:
+    """One shard of the launch at a time, where the file system has locks."""
+    until = time.monotonic() + 2 * WAIT_SECONDS
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            path = _path(request).with_suffix(".lock")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            while stack.enter_context(taking(str(path))) is Lock.HELD and time.monotonic() < until:
+                stack.close()
+                time.sleep(0.05)
+        yield
+
+
+def late_note(request: RunRequest) -> dict[str, Any] | None:
+    """What another shard decided: since this one began, or before, if the run is recorded now.
+
+    Shard 0 believes only the others: its own note is that of the launch before.
+    """
+    note = read_note(request)
+    if note is None or "ended" in note or (request.shard == 0 and note["shard"] == 0):
+        return None
+    if note["time"] >= process_started():
+        return note
+    alive = process.is_alive(note["process"])
+    return note if (_grows(request.root / note["id"]) if alive is None else alive) else None
+
+
+def _grows(folder: Path) -> bool:
+    """Does a writer touch a log of the run while this process looks?"""
+    before, until = _logs(folder), time.monotonic() + WAIT_SECONDS
+    while before and time.monotonic() < until:
+        if _logs(folder) != before:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _logs(folder: Path) -> set[tuple[str, int, int]]:
+    with contextlib.suppress(OSError):
+        return {(log.name, log.stat().st_size, log.stat().st_mtime_ns) for log in folder.glob("*.log")}
+    return set()
 
 
 def is_of_this_launch(note: dict[str, Any], started: float) -> bool:

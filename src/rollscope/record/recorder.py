@@ -91,12 +91,16 @@ class Recorder:
             )
 
     def _write_facts(self) -> None:
-        """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError alone."""
+        """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError alone.
+
+        It also replaces what another shard wrote that began the attempt while shard 0 was late.
+        """
         if not self._facts:
             return
         try:
             known = run_json.read(self.attempt.folder) or {}
-            begins = self.shard == 0 and (known.get("attempt") or 0) < self.attempt.number
+            another = known.get("process", {}).get("shard", 0) != 0
+            begins = self.shard == 0 and (another or (known.get("attempt") or 0) < self.attempt.number)
             run_json.write(self.attempt.folder, self._facts, replace=begins or "format" not in known)
         except OSError:
             raise
