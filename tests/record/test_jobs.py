@@ -77,7 +77,7 @@ def test_ranks_of_one_job_on_two_hosts_join(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["a", "b"])
 def test_shard_0_joins_the_run_that_a_shard_began_which_had_waited_for_it(tmp_path: Path, host: str) -> None:
-    """On a busy cluster shard 0 comes minutes later; until then the others must not split the run."""
+    """On a busy cluster shard 0 comes minutes later, and must not split the run."""
     job = {"SLURM_JOB_ID": "7", "WAIT_SECONDS": "0.2"}
     early = Rank("a", tmp_path, job, 1, 3.0, name="grpo")
     began = early.id()

@@ -18,6 +18,7 @@ from rollscope.diagnose import Diagnosis, Finding, Skipped, whole_diagnosis
 from rollscope.diagnose.costs import Useful
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.life import Lives, alive
+from rollscope.diagnose.reading.case import Case
 from rollscope.store.run import Run
 
 from .library import Library
@@ -128,6 +129,7 @@ class Doctor:
                 told = self._follow(id, run, told)  # which sees the run go on
                 now = time.monotonic()
                 last = _Last(last.fingerprint, now, told, step, run.state == "running", now - last.at)
+                Case.forget(run)
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
         before = self._diagnoses.get(id)

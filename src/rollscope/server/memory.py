@@ -8,6 +8,9 @@ glibc also learns to put ever larger buffers into its heaps, once it has seen so
 that are kept then lie between the holes of answers that are gone: after five minutes 260 of 440 MB
 were holes. So large buffers get pages of their own, always, and give them back at once.
 
+What is kept of the steps of a run lies in files (`store/live/paged.py`), whose pages are given back
+as well: they are read again when they are asked for.
+
 Arrow looks for pandas when it first makes an array of numbers, although nothing here uses pandas:
 that takes a third of a second and 50 MB. So where it is installed the server does not find it.
 """
@@ -24,7 +27,7 @@ from importlib.abc import MetaPathFinder
 
 from rollscope.errors import BadInput
 
-TRIM_SECONDS = 20.0
+TRIM_SECONDS = 5.0
 FEWEST_HANDLES = 64  # 30 of its own, and some for runs and connections
 _M_ARENA_MAX = -8  # of glibc's mallopt
 _M_MMAP_THRESHOLD = -3
@@ -71,12 +74,18 @@ def raise_handles() -> None:
 
 def keep_trimming() -> None:
     """Give free memory back to the system every few seconds, for as long as the process lives."""
+    from rollscope.store.live import paged  # imports Arrow
+
+    paged.begin()
     threading.Thread(target=_trim, daemon=True, name="rollscope-trim").start()
 
 
 def _trim() -> None:
+    from rollscope.store.live import paged
+
     while True:
         time.sleep(TRIM_SECONDS)
+        paged.drop_pages()
         _call("malloc_trim", 0)
 
 

@@ -65,6 +65,12 @@ class TableReader:
             self._companions[key] = make()
         return self._companions[key]  # type: ignore[no-any-return]
 
+    def forget(self, *companions: str) -> None:
+        """Drop what is remembered until the run changes, and some companions, to save memory."""
+        self._remembered.clear()
+        for key in companions:
+            self._companions.pop(key, None)
+
     # ---- tables
 
     @property

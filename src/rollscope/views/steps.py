@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store import arrow
+from rollscope.store.live import paged
 from rollscope.store.run import Run
 
 if TYPE_CHECKING:
@@ -154,7 +155,13 @@ def _split(table: pa.Table, env: str) -> Parts:
     for lo, hi in pairwise(bounds):
         key, own = keys[int(code[order[lo]])], rows[order[lo:hi]]
         parts[key] = _ascending({name: columns[name][own] for name in _columns(*key, settled)})
-    return Parts(parts, settled)
+    return Parts(_paged(parts), settled)
+
+
+def _paged(parts: dict[Key, Rows]) -> dict[Key, Rows]:
+    """The same rows, in a file where they are many and the process keeps them there."""
+    columns = iter(paged.arrays([values for rows in parts.values() for values in rows.values()]))
+    return {key: {name: next(columns) for name in rows} for key, rows in parts.items()}
 
 
 def _rows_of(

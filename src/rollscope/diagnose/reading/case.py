@@ -24,6 +24,7 @@ from .live_numbers import LiveNumbers
 from .non_finite import non_finite
 
 Value = TypeVar("Value")
+COMPANION = "doctor"  # of a reader: its case
 COVERED = 0.8  # of the steps of a logged series: what samples say of fewer does not replace it
 
 
@@ -47,7 +48,12 @@ class Case:
     @classmethod
     def of(cls, run: Run) -> Case:
         """The case that belongs to a reader."""
-        return run.companion("doctor", lambda: cls(run))
+        return run.companion(COMPANION, lambda: cls(run))
+
+    @staticmethod
+    def forget(run: Run) -> None:
+        """Drop what was read for a diagnosis that is over; what would be read again stays."""
+        run.forget(COMPANION)
 
     def until(self, step: int) -> Case:
         """The same run as it was at a step."""

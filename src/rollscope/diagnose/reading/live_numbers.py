@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from rollscope.diagnose.aggregates import AGGREGATES, Chunk, compute
 from rollscope.diagnose.curves.series import Series
+from rollscope.store.numbers.step_marks import NONE, StepMarks
 from rollscope.store.run import Run
 
 ALWAYS = ("id", "step", "split", "group", "task")
@@ -43,7 +44,7 @@ class _Kept:
     def __init__(self, run: Run, text: bool, choose: Callable[[Sequence[int]], Sequence[int]]) -> None:
         self._run, self._is_text, self._choose = run, text, choose
         self._version = -1
-        self._marks: dict[int, int] = {}
+        self._marks = NONE
         self._numbers: dict[str, Series] = {}
 
     def refresh(self) -> None:
@@ -53,9 +54,9 @@ class _Kept:
         counts = self._run.count_by_step("samples")
         resumes = self._run.resumes
         chosen = self._choose(sorted(counts))
-        marks = {step: counts[step] + RESUMED * resumes for step in chosen}
-        changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
-        gone = self._marks.keys() - marks.keys() if not self._is_text else set()
+        marks = StepMarks.of({step: counts[step] + RESUMED * resumes for step in chosen})
+        changed = marks.changed_since(self._marks)
+        gone = [] if self._is_text else marks.gone_since(self._marks)
         self._drop([*changed, *gone])
         self._marks = marks
         if changed:

@@ -20,7 +20,7 @@ from rollscope.store.log.block import Table
 from rollscope.store.numbers.rows import Ints, stretch_starts
 from rollscope.store.schema import TABLES
 
-from . import table_block
+from . import paged, table_block
 
 BIG = {table: frozenset(c.name for c in columns if c.big) for table, columns in TABLES.items()}
 
@@ -61,7 +61,7 @@ class Part:
     def joined(self, other: Part) -> Part:
         return Part(
             self.table,
-            _copied([self.narrow, other.narrow]),
+            paged.table(_copied([self.narrow, other.narrow])),
             self.big | other.big,
             np.concatenate([self.offsets, other.offsets]),
             np.concatenate([self.starts, other.starts + len(self)]),

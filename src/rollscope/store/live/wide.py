@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rollscope.store.log.block import Labels, Metrics
 from rollscope.store.numbers.rows import Floats, Ints, Rows, States, Words
 
-from . import scope
+from . import paged, scope
 from .shared import Shared
 
 FEWEST = 64  # calls that are worth sharing with other readers of the log
@@ -77,11 +77,11 @@ def _join(a: Calls, b: Calls, shared: Shared) -> Calls:
 
 
 def _joined(a: Calls, b: Calls) -> Calls:
-    def both(x: NDArray[np.generic] | None, y: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
-        return None if x is None or y is None else np.concatenate([x, y])
-
     names = ("order", "step", "time_ns", "values", "weights", "lengths", "states")
-    return Calls(*(both(getattr(a, name), getattr(b, name)) for name in names))  # type: ignore[arg-type]
+    pairs = {name: (getattr(a, name), getattr(b, name)) for name in names}
+    joined = {name: np.concatenate(pair) for name, pair in pairs.items() if pair[0] is not None and pair[1] is not None}
+    kept = dict(zip(joined, paged.arrays(list(joined.values())), strict=True))
+    return Calls(*(kept.get(name) for name in names))  # type: ignore[arg-type]
 
 
 class WideMetrics:

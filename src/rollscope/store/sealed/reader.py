@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from rollscope.errors import CorruptFile
 from rollscope.store import arrow, sample_ids
+from rollscope.store.live import paged
 from rollscope.store.live.metrics import Extent
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points, merge
 from rollscope.store.numbers.rows import Ints, NamedRows, Rows, States, Words
+from rollscope.store.numbers.step_marks import StepMarks
 
 from . import manifest, metric_table, pyramid
 from .file import SealedFile
@@ -39,7 +41,7 @@ class SealedSet:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise CorruptFile(f"{path}: the manifest is whole but not understood ({error!r})") from error
         self._levels: dict[int, Summaries | None] = {}
-        self._steps: dict[str, dict[int, int]] = {}
+        self._steps: dict[str, StepMarks] = {}
         self._runs: pa.Table | None = None
 
     def _take(self, facts: dict[str, Any]) -> None:
@@ -92,7 +94,7 @@ class SealedSet:
         """A summary; None if it is missing or fails its checksum."""
         raw = self._sidecar_bytes(name) if name in self.facts["sidecars"] else None
         try:
-            return None if raw is None else pa.ipc.open_file(pa.py_buffer(raw)).read_all()
+            return None if raw is None else pa.ipc.open_file(paged.data(raw)).read_all()
         except pa.ArrowException as error:
             self._lose_sidecar(name, f"is whole but no Arrow file ({error})")
             return None
@@ -115,8 +117,9 @@ class SealedSet:
         """Step -> number of rows of a table."""
         if table not in self._steps:
             file = self.files.get(f"{table}.parquet")
-            self._steps[table] = {} if file is None else file.count_by_step()
-        return self._steps[table]
+            self._steps[table] = StepMarks.of({} if file is None else file.count_by_step())
+        counts = self._steps[table]
+        return dict(zip(counts.steps.tolist(), counts.marks.tolist(), strict=True))
 
     def summaries(self, level: int) -> Summaries | None:
         """A level of the pyramid, over all names end to end."""

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rollscope.store import arrow
+from rollscope.store.live import paged
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def _ascending(rows: pa.Table) -> pa.Table:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    return _ascending(pa.concat_tables(tables).unify_dictionaries().combine_chunks())
+    return paged.table(_ascending(pa.concat_tables(tables).unify_dictionaries().combine_chunks()))
 
 
 def _without(part: _Part, steps: set[int]) -> _Part:

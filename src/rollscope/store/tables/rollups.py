@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rollscope.store.folder import Folder
 from rollscope.store.lazy import LazyModule
+from rollscope.store.live import paged
 from rollscope.store.numbers.rows import Ints
 from rollscope.store.sealed.reader import SealedSet
 
@@ -98,7 +99,7 @@ class Rollups:
             joined = pa.concat_tables([read(sealed) for sealed in sets]).unify_dictionaries().combine_chunks()
             if len(replaced):
                 joined = joined.filter(~np.isin(arrow.filled(joined["step"], 0), replaced))
-            self._base = key, joined
+            self._base = key, paged.table(joined)
         return self._base[1]
 
     def _stored(self, sealed: SealedSet, declared: dict[str, Any]) -> pa.Table:

@@ -1,0 +1,92 @@
+"""Rows that never change, in files without a name: the system may drop their pages at any time.
+
+A server reads runs for weeks, and what it keeps of each step adds up. Memory of its own can only be
+kept; what lies in a file is read again when it is asked for. So large pieces of rows are written
+once to a file that has no name, and mapped. Such a file ends with the process, however that ends.
+
+Only a process that asks for it does so (`begin`). A piece that no file takes stays in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+FEWEST = 64 << 10  # bytes of a piece that is worth a file
+LINE = 64  # bytes: where an array begins in a file
+ON_DISK = "/var/tmp"  # /tmp is often memory
+_maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_place: str | None = None  # the folder of the files; None before `begin`
+
+
+def begin() -> None:
+    """From now on, keep large pieces of this process in files."""
+    global _place
+    chosen = os.environ.get("TMPDIR") or not os.access(ON_DISK, os.W_OK)
+    _place = tempfile.gettempdir() if chosen else ON_DISK
+
+
+def table(rows: pa.Table) -> pa.Table:
+    """The same rows."""
+    if _place is None or rows.nbytes < FEWEST:
+        return rows
+    with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=_place) as file:
+        with pa.ipc.new_stream(file, rows.schema) as stream:
+            stream.write_table(rows)
+        return pa.ipc.open_stream(pa.py_buffer(_mapped(file))).read_all()
+    return rows
+
+
+def data(raw: bytes) -> pa.Buffer:
+    """The same bytes."""
+    if _place is not None and len(raw) >= FEWEST:
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=_place) as file:
+            file.write(raw)
+            return pa.py_buffer(_mapped(file))
+    return pa.py_buffer(raw)
+
+
+def arrays(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The same arrays of numbers, together in one file; nobody can write to them."""
+    if _place is not None and sum(column.nbytes for column in columns) >= FEWEST:
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=_place) as file:
+            starts = [_written(file, column) for column in columns]
+            whole = _mapped(file)
+            return [_array(whole, start, column) for start, column in zip(starts, columns, strict=True)]
+    return list(columns)
+
+
+def _written(file: IO[bytes], column: NDArray[Any]) -> int:
+    start = -(-file.tell() // LINE) * LINE
+    file.seek(start)
+    file.write(np.ascontiguousarray(column).data)
+    return start
+
+
+def _array(whole: mmap.mmap, start: int, column: NDArray[Any]) -> NDArray[Any]:
+    if not column.size:
+        return column
+    return np.frombuffer(whole, column.dtype, column.size, start).reshape(column.shape)
+
+
+def _mapped(file: IO[bytes]) -> mmap.mmap:
+    file.flush()
+    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _maps.add(whole)
+    return whole
+
+
+def drop_pages() -> None:
+    """Take the files' pages out of this process until they are read again."""
+    for whole in list(_maps):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # not every system can
+            whole.madvise(mmap.MADV_DONTNEED)
