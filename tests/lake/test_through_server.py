@@ -35,8 +35,8 @@ from tests.ports import free_port
 PROJECT = "p/1"  # of every life
 
 
-def token(lake: Place, project: str = PROJECT, may: str = "record") -> str:
-    return tokens.make(lake_tokens.book(lake), f"{may} {project}", [project], may, 1)[1]
+def token(lake: Place, project: str = PROJECT, may: str = "record", name: str = "") -> str:
+    return tokens.make(lake_tokens.book(lake), name or f"{may} {project}", [project], may, 1)[1]
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +138,39 @@ def test_what_people_said_about_a_run_is_sent_with_it(server: Server, lake: Plac
         words = {"project": PROJECT, "lines": ["{}"]}
         answer = client.post(f"api/lake/runs/{run}/said", json=words)
         assert answer.status_code == 400 and "is no line of a project log" in answer.text
+
+
+def test_a_run_belongs_to_who_records_it(
+    server: Server, lake: Place, life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life.grow()
+    ThroughServer(server.url, str(life.path)).push()
+    run, log = life.path.name, ProjectLog(str(life.root))
+    log.append("tag", f"{run}/keep", True)
+    log.append("rename", run, "mine")
+    log.append("note", run, "odd")
+
+    def said_there() -> tuple[bool, str | None, bool]:
+        (tmp_path / "there").mkdir(exist_ok=True)
+        said.fetch(lake, str(tmp_path / "there"))
+        there = ProjectLog(str(tmp_path / "there"))
+        held = f"{run}/keep" in there.current("tag"), there.current("rename").get(run)
+        return *held, run in there.current("note")
+
+    def push(text: str) -> None:
+        monkeypatch.setenv("ROLLSCOPE_TOKEN", text)
+        ThroughServer(server.url, str(life.path)).push()
+
+    push(token(lake, name="another program"))
+    assert said_there() == (False, None, True)  # who records may write notes
+    life.grow()
+    with pytest.raises(NotAllowed, match="is recorded with another token"):
+        push(token(lake, name="another program"))
+    push(token(lake))  # the next token of the same name
+    assert said_there() == (True, "mine", True)
+    life.grow()
+    push(token(lake, may="admin"))
+    same(lake, life)
 
 
 def test_who_may_not_record_here_is_refused(

@@ -40,6 +40,7 @@ class State:
     record: dict[str, Any] = field(default_factory=dict)  # the row of the runs table
     gone: set[str] = field(default_factory=set)  # files that the run had, and has no more
     let_go: set[str] = field(default_factory=set)  # text or tokens, if a rule let go of them
+    recorder: str = ""  # the name of the token that shipped it first, through a server
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class Ship:
     replaced: list[tuple[str, int]] = field(default_factory=list)  # id of a sample, part
     rows: dict[str, list[pa.Table]] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)  # the row of the runs table; empty: as before
+    by: str = ""  # the name of the token that ships it, through a server
 
     def is_empty(self) -> bool:
         return not (self.objects or self.parts or self.rows or self.resumed is not None)
@@ -106,6 +108,9 @@ def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
     if tables.has(connection, "let_go"):
         found = connection.execute("SELECT what FROM lake.book.let_go WHERE run = ?", [run]).fetchall()
         state.let_go = {row[0] for row in found}
+    if tables.has(connection, "recorders"):
+        found = connection.execute("SELECT name FROM lake.book.recorders WHERE run = ?", [run]).fetchall()
+        state.recorder = found[0][0] if found else ""
     rows = connection.execute("SELECT * FROM lake.main.runs WHERE id = ?", [run])
     names = [column[0] for column in rows.description or []]
     state.record = next((dict(zip(names, row, strict=True)) for row in rows.fetchall()), {})
@@ -206,6 +211,7 @@ def _book(order: Order) -> dict[str, pa.Table]:
             [(first, *pair) for pair in (ship.resumed or {}).items()],
         ),
         "replaced": (("id", "part"), (texts, whole), list(ship.replaced)),
+        "recorders": (("name",), (texts,), [(ship.by,)] if ship.by and number == 1 else []),
     }
     return {name: _table(order.project, order.run, *said) for name, said in columns.items()}
 
@@ -231,4 +237,5 @@ def added(state: State, project: str, origin: str, ship: Ship) -> State:
     files = held([*earlier, *sorted(ship.objects, key=lambda object: object.kind != "gone")])
     resumed = state.resumed if ship.resumed is None else ship.resumed
     record = ship.record or state.record
-    return State(state.ship + 1, project, origin, files, parts, resumed, record, let_go=state.let_go)
+    recorder = state.recorder if state.ship else ship.by
+    return State(state.ship + 1, project, origin, files, parts, resumed, record, let_go=state.let_go, recorder=recorder)

@@ -58,6 +58,15 @@ def of_run(said: Iterable[Entry], run: str) -> list[Entry]:
     return list(found.values())
 
 
+def of_kinds(said: Iterable[Entry], kinds: Collection[str]) -> list[Entry]:
+    """The entries of some kinds, and those that undo nothing else."""
+    found: dict[str, Entry] = {}
+    for entry in said:
+        if all(id in found for id in entry.undoes) if entry.undoes else entry.kind in kinds:
+            found[entry.id] = entry
+    return list(found.values())
+
+
 class Saying:
     """Ships a project log. It remembers what the lake has, so most calls ask nobody."""
 

@@ -33,6 +33,7 @@ BOOK = {  # table -> columns
     "dropped": "project VARCHAR, run VARCHAR, part BIGINT",
     "resumed": "project VARCHAR, run VARCHAR, part BIGINT, attempt BIGINT, first BIGINT",
     "replaced": "project VARCHAR, run VARCHAR, id VARCHAR, part BIGINT",
+    "recorders": "project VARCHAR, run VARCHAR, name VARCHAR",
     "let_go": "project VARCHAR, run VARCHAR, what VARCHAR, time_ns BIGINT",
     "said": "project VARCHAR, run VARCHAR, id VARCHAR, time_ns BIGINT, line VARCHAR",
 }

@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
-from rollscope.errors import BadInput, CorruptFile, RollscopeError
+from rollscope.errors import BadInput, CorruptFile, NotAllowed, RollscopeError
 from rollscope.lake import ledger, said, spool
 from rollscope.lake.cache.mirror import root_of
 from rollscope.lake.ledger import Behind, State
@@ -50,6 +51,21 @@ class Elsewhere(RollscopeError):
     status = 409
 
 
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Whose token it is, and what it may say about runs that it did not record; None: anything."""
+
+    name: str = ""
+    kinds: Collection[str] | None = None
+
+    def records(self, state: State) -> bool:
+        """True if the run is this sender's own, or it may change any."""
+        return self.kinds is None or state.recorder == self.name
+
+
+ANYBODY = Sender()  # where nobody signs in
+
+
 class Intake:
     """Takes objects and ships. Threads may call at once; those of one run take turns."""
 
@@ -77,7 +93,13 @@ class Intake:
         self._objects.put(key_of(project, run, object), Whole(data))
 
     def ship(
-        self, project: str, run: str, after: int, objects: Sequence[Object], still: Callable[[], object]
+        self,
+        project: str,
+        run: str,
+        after: int,
+        objects: Sequence[Object],
+        still: Callable[[], object],
+        sender: Sender = ANYBODY,
     ) -> tuple[int, int]:
         """Ship objects that were put. Returns the number of the lake's last ship, and rows added.
 
@@ -89,8 +111,9 @@ class Intake:
         with self._copies.of(run) as copy:
             state = self._state(copy, run, after)
             check_project(state, project, run)
+            _check_recorder(state, run, sender)
             try:
-                return self._shipped(copy, state, project, named, still)
+                return self._shipped(copy, state, project, named, still, sender)
             except (Behind, FileNotFoundError, EOFError):
                 raise Elsewhere(
                     f"somebody else ships {run!r}, too. Look again, and send what the lake lacks."
@@ -109,14 +132,21 @@ class Intake:
         return state
 
     def _shipped(
-        self, copy: Copy, state: State, project: str, objects: list[Object], still: Callable[[], object]
+        self,
+        copy: Copy,
+        state: State,
+        project: str,
+        objects: list[Object],
+        still: Callable[[], object],
+        sender: Sender,
     ) -> tuple[int, int]:
         """Make the copy equal to what the sender has, and push it. A failure drops the copy."""
         try:
             self._bring(copy, state, objects)
             still()
             if copy.pusher is None:
-                copy.pusher = Pusher(self.place, copy.path, self._objects, state, self._together.commit)
+                together = self._together.commit
+                copy.pusher = Pusher(self.place, copy.path, self._objects, state, together, sender.name)
             named = project_of(copy.path)
             if named != project:
                 raise BadInput(f"run.json says project {named[:80]!r}, and the run was sent as one of {project[:80]!r}")
@@ -143,15 +173,18 @@ class Intake:
         except CorruptFile as error:
             raise Elsewhere(f"{str(error).partition(':')[0]}. Send it again.") from None
 
-    def say(self, project: str, run: str, lines: Sequence[str]) -> int:
+    def say(self, project: str, run: str, lines: Sequence[str], sender: Sender = ANYBODY) -> int:
         """Take what people said about a run where it is recorded; return how many entries are new.
 
-        What is about anything else is passed over.
+        What is about anything else is passed over, and so are names and tags of a run that the
+        sender did not record.
         """
         _check_run(run)
         state = ledger.read(self.place, run)
         check_project(state, project, run)
         wanted = said.of_run(map(_entry, lines), run) if state.ship else []
+        if sender.kinds is not None and not sender.records(state):
+            wanted = said.of_kinds(wanted, sender.kinds)
         return len(said.shipped(self.place, wanted)) if wanted else 0
 
     def close(self) -> None:
@@ -183,6 +216,15 @@ def check_project(state: State, project: str, run: str) -> None:
     if state.ship and state.project != project:
         raise BadInput(
             f"the lake cannot take a run {run!r}: its id is taken. Rename the run's folder, and push it again."
+        )
+
+
+def _check_recorder(state: State, run: str, sender: Sender) -> None:
+    """Refuse more of a run that somebody else records: its `run.json` has its name and its tags."""
+    if state.recorder and not sender.records(state):
+        raise NotAllowed(
+            f"the run {run!r} is recorded with another token than that of {sender.name!r}. Ship it with a token of the"
+            " same name as that one, or with one that may admin."
         )
 
 

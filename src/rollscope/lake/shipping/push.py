@@ -44,7 +44,8 @@ class Pusher:
     """Ships one run. It remembers what the lake holds, so a second call reads only what is new.
 
     With a `state`, the folder is a copy that was made of it and of what came later. If somebody
-    else ships more, the copy lacks that, and Behind is raised. `commit` ships what is ready.
+    else ships more, the copy lacks that, and Behind is raised. `commit` ships what is ready. `by`
+    is the name of the token that asked for it.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Pusher:
         objects: Objects | None = None,
         state: State | None = None,
         commit: Callable[[Order], None] | None = None,
+        by: str = "",
     ) -> None:
         if not os.path.isdir(path) or not is_run(path):
             raise NotFound(f"{path!r} is no run: it has neither a run.json nor a log. List runs with: rollscope ls")
@@ -61,7 +63,7 @@ class Pusher:
         self.run = os.path.basename(os.path.abspath(path))
         self._objects = objects or Objects(place)
         self._folder, self._commit = Folder(path), commit or partial(ledger.commit, place)
-        self._state, self._is_copy = state, state is not None
+        self._state, self._is_copy, self._by = state, state is not None, by
         self._saying = Saying(place, os.path.dirname(os.path.abspath(path)))
 
     @property
@@ -109,6 +111,7 @@ class Pusher:
             loading.add_growth()
         self._put(loading)
         if not loading.ship.is_empty():
+            loading.ship.by = self._by
             self._commit(Order(self.run, state, project, origin, loading.ship))
             state = ledger.added(state, project, origin, loading.ship)
             _count(pushed, loading.ship)

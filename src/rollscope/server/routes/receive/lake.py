@@ -24,11 +24,11 @@ from rollscope.lake.spool import Object
 from rollscope.server.deps import RunId
 from rollscope.server.reply import json_reply
 from rollscope.server.shapes import Held, Shipped, Stored, Taken
-from rollscope.server.sign_in.needs import token_of
+from rollscope.server.sign_in.needs import RECORDED_KINDS, token_of
 from rollscope.store.log import files
 
 if TYPE_CHECKING:
-    from rollscope.lake.serving.intake import Intake
+    from rollscope.lake.serving.intake import Intake, Sender
 
 PUTS, SHIPS = 8, 8  # at once; ships that are ready together share a transaction
 WAITING = 64  # of each that may wait for their turn
@@ -174,7 +174,8 @@ async def ship(request: Request, run: RunId, ship: Ship) -> Response:
     objects = [Object(o.name, o.kind, o.start, o.bytes, o.sha256, "", o.time_ns) for o in ship.objects]
     about = ship.project, run, ship.after, objects
     async with inlet.ships.turn(_asker(request)):
-        number, rows = await run_in_threadpool(inlet.intake.ship, *about, partial(still_good, request))
+        still, sender = partial(still_good, request), _sender(request)
+        number, rows = await run_in_threadpool(inlet.intake.ship, *about, still, sender)
     return json_reply({"run": run, "ship": number, "rows": rows})
 
 
@@ -184,7 +185,7 @@ async def say(request: Request, run: RunId, said: Said) -> Response:
     inlet = _inlet(request)
     _check_project(request, said.project)
     async with inlet.puts.turn(_asker(request)):
-        new = await run_in_threadpool(inlet.intake.say, said.project, run, said.lines)
+        new = await run_in_threadpool(inlet.intake.say, said.project, run, said.lines, _sender(request))
     return json_reply({"new": new})
 
 
@@ -199,6 +200,13 @@ def _asker(request: Request) -> str:
     """Who sends: a token, or an address where there is no sign-in."""
     token = token_of(request)
     return token.id if token is not None else request.client.host if request.client else ""
+
+
+def _sender(request: Request) -> Sender:
+    from rollscope.lake.serving.intake import ANYBODY, Sender
+
+    token = token_of(request)
+    return ANYBODY if token is None else Sender(token.name, None if token.can("admin") else RECORDED_KINDS)
 
 
 def _check_project(request: Request, project: str) -> None:
