@@ -118,6 +118,15 @@ def test_what_a_framework_logs_is_found_by_our_name(framework: str) -> None:
         ("prime_rl", "perf/throughput", "tokens/s/GPU", "all GPUs together"),
         ("areal", "ppo_actor/update/approx_kl/avg", "nats/token", "sign"),
         ("tinker", "env/all/ac_tokens_per_turn", "tokens", "not of a sample"),
+        ("art", "val/reward", "score", "no set"),
+        ("art", "val/exception_rate", "share", "raised"),
+        ("nemo_rl", "validation/accuracy", "score", "all sets together"),
+        ("nemo_rl:dpo", "validation-helpsteer/accuracy", "score", "ranked right"),
+        ("nemo_rl", "validation/pass_k", "score", "number of a prompt's"),
+        ("nemo_rl", "validation/avg_length", "tokens", "all sets together"),
+        ("roll", "val_correct/math/mean", "score", "score is 1"),
+        ("roll", "val/score/mean", "score", "all environments"),
+        ("roll", "val/sokoban/score/mean", "score", "an environment's"),
     ],
 )
 def test_a_difference_is_told(dialect: str, name: str, unit: str, says: str) -> None:

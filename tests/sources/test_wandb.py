@@ -72,6 +72,23 @@ r.finish()"""
     assert imported.series("train/loss") == {3: 3.0, 5: 5.0, 9: 9.0}
 
 
+def test_a_value_with_an_axis_of_its_own_is_at_its_steps(tmp_path: Path, imported: Any) -> None:
+    code = """
+import sys, wandb
+r = wandb.init(project="p", mode="offline", dir=sys.argv[1], settings=wandb.Settings(silent=True, console="off"))
+r.define_metric("val/*", step_metric="val/round"); r.define_metric("val/slow", step_metric="seen")
+for i in range(6):
+    r.log({"loss": float(i), "seen": 100 * i})
+    if i % 3 == 2: r.log({"val/round": i // 3 + 1, "val/acc": i / 10, "val/slow": float(-i)})
+r.finish()"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True)
+    imported.take(tmp_path)
+    assert imported.series("val/acc") == {1: 0.2, 2: 0.5} and imported.series("val/slow") == {200: -2.0, 500: -5.0}
+    assert imported.series("loss") == {0: 0.0, 1: 1.0, 2: 2.0, 4: 3.0, 5: 4.0, 6: 5.0}  # W&B counts its calls
+    clocks = imported.run().sql("select distinct name, clock from metrics where name like 'val/%' order by name")
+    assert [*clocks["clock"]] == ["val/round", "val/round", "seen"]
+
+
 def test_the_fast_reading_of_a_row_agrees_with_the_slow_one(offline: Path) -> None:
     from rollscope.sources.files import wire
 

@@ -2,7 +2,8 @@
 
 They hold history, configuration, system metrics, console output and the exit code. The step is
 W&B's `_step`, unless the run declared another x axis with `define_metric`, as Hugging Face does
-with `train/global_step`: rows that have it are put at that step. A null is no data.
+with `train/global_step`: rows that have it are put at that step. Values with an axis of their own,
+by name or by a glob such as `val/*`, are at its steps. A null is no data.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.capture.axes import AXES, Axes, Placed
 from rollscope.sources.files import leveldb, wire
 from rollscope.sources.files.inside import inside
-from rollscope.sources.intake.gather import Gather, number, run_id, whole
+from rollscope.sources.intake.gather import ByClock, number, run_id, whole
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
 
@@ -31,7 +33,6 @@ ITEM = re.compile(  # a key and a value of a history row, each with its one-byte
     rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]{1,127})\x82\x01[\x00-\x7f]"
     rb"(-?[0-9][-+.0-9eE]{0,126}|\"[^\"\\]{0,126}\"|null|NaN|-?Infinity|true|false)"
 )
-AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
 
 
 def recognises(path: Path) -> bool:
@@ -49,7 +50,8 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         yield RunStart(id=id, kind=NAMES[0])
         yield Restart("the file is shorter than at the last import; it is read from the start")
         cursor = {"at": 7}
-    reader.step_axes.update(cursor.get("axes", {}))
+    reader.axes.of.update(cursor.get("axes", {}))
+    reader.axes.last.update(cursor.get("last", {}))
     yield from reader.read(id, cursor["at"])
 
 
@@ -61,14 +63,14 @@ class _Reader:
         self.id = path.stem.removeprefix("run-")
         self.facts: dict[str, Any] = {"name": self.id, "project": "wandb"}
         self.config: dict[str, Any] = {}
-        self.step_axes: dict[str, str] = {}  # name or glob -> the metric on its x axis
+        self.axes = Axes()
         self._names: set[str] = set()
         self._lines: list[dict[str, Any]] = []
         self._host: list[dict[str, Any]] = []
         self._samples: list[dict[str, Any]] = []
 
     def read(self, id: str, start: int) -> Iterator[Item]:
-        gather, total, at, started = Gather(self.path), self.path.stat().st_size, start, False
+        gather, total, at, started = ByClock(self.path), self.path.stat().st_size, start, False
         with self.path.open("rb") as file:
             for record in leveldb.records(file, start):
                 if isinstance(record, leveldb.Bad):
@@ -83,12 +85,12 @@ class _Reader:
                     yield self._run(id)
                     started = True
                     yield from self._flush(gather)
-                    yield Mark({"at": at, "axes": self.step_axes}, at, total)
+                    yield Mark({"at": at, "axes": dict(self.axes.of), "last": dict(self.axes.last)}, at, total)
         if not started or gather.count or self._rows():
             yield self._run(id)
         yield from self._flush(gather)
         yield from gather.skipped()
-        yield Mark({"at": at, "axes": self.step_axes}, at, total)
+        yield Mark({"at": at, "axes": dict(self.axes.of), "last": dict(self.axes.last)}, at, total)
 
     def _rows(self) -> int:
         return len(self._lines) + len(self._host) + len(self._samples)
@@ -97,14 +99,14 @@ class _Reader:
         about = origin(self._names, self.config)
         return RunStart(id=id, kind=NAMES[0], facts={**self.facts, **about, "config": self.config or None})
 
-    def _flush(self, gather: Gather) -> Iterator[Item]:
+    def _flush(self, gather: ByClock) -> Iterator[Item]:
         yield from gather.points()
         for table, collected in (("notes", self._lines), ("host", self._host), ("samples", self._samples)):
             if collected:
                 yield Records(table, list(collected))
                 collected.clear()
 
-    def _take(self, data: bytes, gather: Gather) -> None:
+    def _take(self, data: bytes, gather: ByClock) -> None:
         for field, value in wire.fields(data):
             if field == HISTORY:
                 self._history(value, gather)
@@ -122,33 +124,29 @@ class _Reader:
                 code = wire.signed(wire.first(value, 1, 0))
                 self.facts |= {"state": "crashed", "reason": f"exit code {code}"} if code else {"state": "finished"}
 
-    def _history(self, data: bytes, gather: Gather) -> None:
+    def _history(self, data: bytes, gather: ByClock) -> None:
         row = fast_items(data) or items(data)
         step, time_s = row.pop("_step", None), row.pop("_timestamp", None)
         row.pop("_runtime", None)
-        axes = (self.step_axes.get("*"), *AXES)
-        axis = next((name for name in axes if name and number(row.get(name)) is not None), None)
-        if axis is not None:
-            step = row[axis]
-            if axis == AXES[0]:
-                del row[axis]
-        at, time_ns = whole(step) or 0, round((number(time_s) or 0) * 1e9)
-        for name, about in _media_of(row).items():
-            self._media(name, about, at, time_ns, gather)
-        self._names.update(row)
-        # W&B writes the names of a row in any order; sorted, the rows fit into one matrix.
-        gather.add(at, time_ns, dict(sorted(row.items())))
+        media, time_ns = _media_of(row), round((number(time_s) or 0) * 1e9)
+        for (at, clock), values in self.axes.place({**row, **media}, whole(step) or 0):
+            for name in values.keys() & media.keys():
+                self._media(name, values.pop(name), (at, clock), time_ns, gather)
+            values.pop(AXES[0], None)
+            self._names.update(values)
+            # W&B writes the names of a row in any order; sorted, the rows fit into one matrix.
+            gather.add(clock, at, time_ns, dict(sorted(values.items())))
 
-    def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
+    def _media(self, name: str, about: dict[str, Any], placed: Placed, time_ns: int, gather: ByClock) -> None:
         """Turn a table of generated text into samples; report other media as skipped."""
         file = inside(self.path.parent / "files", str(about.get(f"{name}.path")))
         generated: list[dict[str, Any]] = []
         if str(about.get(f"{name}._type")).endswith("table-file") and file is not None:
             table = json.loads(file.read_text(encoding="utf-8"))
-            generated = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", step, time_ns))
+            generated = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", placed[0], time_ns))
         self._samples += generated
         if not generated:
-            gather.add(step, time_ns, {name: about})
+            gather.add(placed[1], placed[0], time_ns, {name: about})
 
     def _about(self, data: bytes) -> None:
         parts = dict(wire.fields(data))
@@ -172,8 +170,7 @@ class _Reader:
 
     def _axis(self, data: bytes) -> None:
         name, glob, axis = wire.text(data, 1), wire.text(data, 2), wire.text(data, 4)
-        if axis:
-            self.step_axes[glob or name] = axis
+        self.axes.define(glob or name, axis)
 
     def _stats(self, data: bytes) -> None:
         time_ns = wire.timestamp_ns(wire.first(data, 2, b""))

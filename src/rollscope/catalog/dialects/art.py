@@ -22,6 +22,12 @@ NAMES: dict[str, tuple[Name, ...]] = {
     ),
     "staleness": (art("train/steps_off_policy", stat="mean"),),
     "discarded/groups/stale": (art("train/discarded_stale_groups", same=False, note="so far, not of this step"),),
+    "eval/{set}/{score}/mean@{k}": (
+        art("val/reward", same=False, note="the mean reward of the evaluated rollouts; the key has no set and no k"),
+    ),
+    "eval/{set}/failed/share": (
+        art("val/exception_rate", same=False, note="the share of rollouts that raised; the key has no set"),
+    ),
     "samples/generated": (art("data/step_num_trajectories"),),
     "batch/groups": (art("data/step_num_groups_trainable"),),
     "batch/trained_tokens": (art("data/step_trainer_tokens"),),

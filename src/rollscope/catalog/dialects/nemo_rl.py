@@ -97,6 +97,14 @@ NAMES: dict[str, tuple[Name, ...]] = {
         nemo("timing/train/weight_sync"),
     ),
     "time/save_checkpoint": (nemo("timing/train/checkpointing"),),
+    "eval/{set}/{score}/mean@{k}": (
+        nemo("validation/accuracy", same=False, note="the mean reward of the rollouts of all sets together"),
+        nemo("validation-{set}/accuracy", trainer=_PREFERENCE, same=False, note="the share of pairs ranked right"),
+    ),
+    "eval/{set}/{score}/pass@{k}": (
+        nemo("validation/pass_k", same=False, note="over the rollouts of all sets; k is the number of a prompt's"),
+    ),
+    "eval/{set}/tokens": (nemo("validation/avg_length", stat="mean", same=False, note="over all sets together"),),
     "time/evaluate": (nemo("timing/validation/total_validation_time"),),
     "time/waiting_for_data": (nemo("timing/train/idle/buffer_starvation"),),
     "time/{operation}": (nemo("timing/train/{operation}"),),

@@ -76,6 +76,11 @@ NAMES: dict[str, tuple[Name, ...]] = {
     "group/all_pass": (roll("group/all_correct_groups_ratio"),),
     "group/all_fail": (roll("group/all_incorrect_groups_ratio"),),
     "group/mixed": (roll("group/mixed_groups_ratio"),),
+    "eval/{set}/{score}/mean@{k}": (
+        roll("val_correct/{set}/mean", same=False, note="the share of samples whose score is 1; `all` is every set"),
+        roll("val/score/mean", same=False, note="the mean score over all environments; the key has no k"),
+        roll("val/{set}/score/mean", same=False, note="the mean score of an environment's episodes; the key has no k"),
+    ),
     "counter/samples": (roll("system/samples"),),
     "training/step": (roll("system/step"),),
     "perf/tokens_per_second/run": (roll("system/tps"),),

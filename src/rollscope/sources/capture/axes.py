@@ -7,24 +7,26 @@ from typing import Any
 
 from rollscope.sources.intake.gather import number
 from rollscope.sources.live.values import scalar
-from rollscope.sources.wandb import AXES
 
+AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
 Placed = tuple[int, str | None]  # a step, and the clock that it counts if not optimiser updates
 
 
 class Axes:
     def __init__(self) -> None:
-        self._of: dict[str, str] = {}  # name, or a prefix with `*` -> the metric on its x axis
+        self.of: dict[str, str] = {}  # name, or a prefix with `*` -> the metric on its x axis
+        self._known: dict[str, str | None] = {}  # name -> its axis, once it was looked up
         self.last: dict[str, int] = {}  # axis -> its last reading
 
     def define(self, name: str, axis: str | None) -> None:
         if axis:
-            self._of[name] = axis
+            self.of[name] = axis
+            self._known.clear()
 
     def place(self, row: dict[str, Any], step: int) -> Iterator[tuple[Placed, dict[str, Any]]]:
         """The values of a row, by the step and the clock that they are drawn at."""
         main = next((reading for axis in AXES if (reading := _whole(row.get(axis))) is not None), None)
-        if not self._of:
+        if not self.of:
             yield (step if main is None else main, None), row
             return
         self._read(row)
@@ -35,22 +37,24 @@ class Axes:
         yield from placed.items()
 
     def _read(self, row: dict[str, Any]) -> None:
-        for axis in {*self._of.values()} & row.keys():
+        for axis in {*self.of.values()} & row.keys():
             if (reading := _whole(row[axis])) is not None:
                 self.last[axis] = reading
 
     def _own(self, name: str) -> Placed | None:
         """Where a value with an axis of its own belongs; None if it has none with a reading."""
-        axis = self._of.get(name) or self._by_prefix(name)
+        if name not in self._known:
+            self._known[name] = self.of.get(name) or self._by_prefix(name)
+        axis = self._known[name]
         if axis is None or axis not in self.last:
             return None
-        is_step = axis in AXES or self._of.get("*") == axis
+        is_step = axis in AXES or self.of.get("*") == axis
         return self.last[axis], None if is_step else axis
 
     def _by_prefix(self, name: str) -> str | None:
         """The axis of the longest prefix that fits."""
-        fits = [glob for glob in self._of if glob.endswith("*") and name.startswith(glob[:-1])]
-        return self._of[max(fits, key=len)] if fits else None
+        fits = [glob for glob in self.of if glob.endswith("*") and name.startswith(glob[:-1])]
+        return self.of[max(fits, key=len)] if fits else None
 
 
 def _whole(value: Any) -> int | None:

@@ -115,7 +115,9 @@ class Captured:
         if not self._is_on():
             return
         values = numbers(flat)
-        for split, some in by_split(values, lambda name: name.startswith(("eval/", "val/", "val-"))):
+        for split, some in by_split(
+            values, lambda name: name.startswith(("eval/", "val/", "val-", "val_", "validation"))
+        ):
             self._run.log(some, step=step, split=split, clock=clock)
         if not self._framework_known and len(values) > 3:
             self._framework_known = True

@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,26 @@ def run_id(name: str, *identity: object) -> str:
 def digest(text: str, size: int = 8) -> str:
     """A short hash of a text, as hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
+class ByClock:
+    """Rows of values, gathered apart for each clock that their steps count."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._of: dict[str | None, Gather] = {}
+
+    def add(self, clock: str | None, step: int, time_ns: int, data: Mapping[str, Any]) -> None:
+        self._of.setdefault(clock, Gather(self._path)).add(step, time_ns, data)
+
+    @property
+    def count(self) -> int:
+        return sum(gather.count for gather in self._of.values())
+
+    def points(self) -> Iterator[Points]:
+        for clock, gather in self._of.items():
+            yield from (replace(points, clock=clock) for points in gather.points())
+
+    def skipped(self) -> Iterator[Skipped]:
+        for gather in self._of.values():
+            yield from gather.skipped()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rollscope.errors import MissingExtra
 from rollscope.sources import Item, Mark, Records, RunStart, Skipped
 from rollscope.sources.capture.axes import Axes
 from rollscope.sources.files.inside import inside
-from rollscope.sources.intake.gather import Gather, number, run_id, whole
+from rollscope.sources.intake.gather import ByClock, number, run_id, whole
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
 
@@ -95,8 +94,7 @@ class _Rows:
     def __init__(self, run: Any, cursor: Mapping[str, Any], folder: Path) -> None:
         self.axes = _axes(run)
         self.axes.last.update(cursor.get("axes", {}))
-        self._path, self._folder = Path(str(run.id)), folder
-        self._by_clock: dict[str | None, Gather] = {}
+        self._folder, self._numbers = folder, ByClock(Path(str(run.id)))
         self._generated: list[dict[str, Any]] = []
 
     def take(self, row: dict[str, Any]) -> None:
@@ -105,21 +103,19 @@ class _Rows:
         time_ns = round((number(row.pop("_timestamp", None)) or 0) * 1e9)
         step = whole(row.pop("_step", None)) or 0
         for (at, clock), values in self.axes.place(row, step):
-            gather = self._by_clock.setdefault(clock, Gather(self._path))
             tables = {name: _table(name, value, self._folder, at, time_ns) for name, value in values.items()}
             self._generated += [sample for table in tables.values() for sample in table]
-            gather.add(at, time_ns, {name: values[name] for name in sorted(values) if not tables[name]})
+            numbers = {name: values[name] for name in sorted(values) if not tables[name]}
+            self._numbers.add(clock, at, time_ns, numbers)
 
     def flush(self) -> Iterator[Item]:
-        for clock, gather in self._by_clock.items():
-            yield from (replace(points, clock=clock) for points in gather.points())
+        yield from self._numbers.points()
         if self._generated:
             yield Records("samples", self._generated)
             self._generated = []
 
     def skipped(self) -> Iterator[Skipped]:
-        for gather in self._by_clock.values():
-            yield from gather.skipped()
+        yield from self._numbers.skipped()
 
 
 def _axes(run: Any) -> Axes:
