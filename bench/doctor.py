@@ -71,7 +71,7 @@ def main() -> None:
     ours = judge(patients, folder)
     rivals = ask(patients, folder, python) if python else {}
     for line in [json.loads(line) for file in args.told for line in Path(file).read_text().splitlines()]:
-        patients.append(Patient(line["fault"], line["id"], folder, 0))
+        patients.append(Patient(line["fault"], line["id"], folder, line["start"]))
         ours[line["id"]], rivals[line["id"]] = line["ours"], line["rivals"]
     page = table(patients, ours, rivals)
     print(page)
@@ -102,7 +102,7 @@ def ask(patients: Sequence[Patient], folder: Path, python: str) -> dict[str, dic
     kept.mkdir(parents=True, exist_ok=True)
     program = [python, str(Path(__file__).with_name("doctor_rivals.py"))]
     for patient in [p for p in patients if not (kept / f"{p.id}.json").exists()]:
-        told = json.dumps(doctor_runs.told_to_rivals(patient))
+        told = json.dumps({**doctor_runs.told_to_rivals(patient), "right": sorted(theirs(patient.fault))})
         done = subprocess.run(program, input=told, capture_output=True, text=True, check=True)
         (kept / f"{patient.id}.json").write_text(done.stdout)
     return {p.id: json.loads((kept / f"{p.id}.json").read_text()) for p in patients}
@@ -120,6 +120,7 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     lines += [f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
     lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ORIGINS]
+    lines += ["", *_sooner(faults, ours, rivals)]
     lines += ["", "Healthy runs: alarms, and of these the bad ones. During the run: asked every 20 steps.", ""]
     lines += ["| run | steps | ours, at the end | ours, during the run | " + " | ".join(RIVALS) + " |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|"]
@@ -151,6 +152,22 @@ def _sum_row(title: str, faults: dict[str, list[Patient]], origin: str, ours: An
     some = [p for fault, patients in faults.items() if fault.startswith(f"{origin}/") for p in patients]
     others = [str(sum(_is_right(rival, p, rivals) for p in some)) if rivals else "–" for rival in RIVALS]
     return f"| **{title}** | {len(some)} | {_count(some, ours)} |  | {' | '.join(others)} |"
+
+
+def _sooner(faults: dict[str, list[Patient]], ours: Any, rivals: Any) -> list[str]:
+    """Who names a fault first, of the runs in which both name it, on each rival's own scenarios."""
+    lines = []
+    for origin in [rival for rival in RIVALS if rival in ORIGINS]:
+        some = [p for fault, patients in faults.items() if fault.startswith(f"{origin}/") for p in patients]
+        both = [p for p in some if "delay" in ours[p.id] and origin in rivals.get(p.id, {}).get("when", {})]
+        ahead = [rivals[p.id]["when"][origin] - ours[p.id]["since_start"] - p.start for p in both]
+        first, last = sum(steps > 0 for steps in ahead), sum(steps < 0 for steps in ahead)
+        if both:
+            lines.append(
+                f"Of {len(both)} runs of {origin}'s scenarios that both name, ours names {first} first and {origin} "
+                f"{last}; ours is {round(statistics.median(ahead))} steps ahead in the median."
+            )
+    return lines
 
 
 def _healthy_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:

@@ -62,7 +62,8 @@ def said(job: Job, python: str) -> dict[str, Any]:
         patient = patients[0]
         ours = {"rules": doctor_verdicts.code(), **doctor_verdicts.judged(patient)}
         rivals = doctor.ask([patient], folder, python)[patient.id] if python else {}
-    return {"job": name(job), "fault": patient.fault, "id": patient.id, "ours": ours, "rivals": rivals}
+    about = {"job": name(job), "fault": patient.fault, "id": patient.id, "start": patient.start}
+    return {**about, "ours": ours, "rivals": rivals}
 
 
 def main() -> None:

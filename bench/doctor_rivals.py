@@ -1,17 +1,20 @@
 """What rldoctor, rlprobe and rlwatch say of runs. It runs in an environment that has them.
 
 A line of standard input is a run: its id, rows in TRL's names, configuration, samples with
-rlprobe's fields, and rlprobe's own rows if it made the run. A line of standard output is the id and
-what each doctor says: every warning, as severity and name.
+rlprobe's fields, rlprobe's own rows if it made the run, and the names that are right. A line of
+standard output is the id and what each doctor says: every warning, as severity and name; and of one
+that is right, under `when`, the first step from which it says so.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 Row = dict[str, Any]
+Doctor = Callable[[Row], list[str]]
 AS_RLPROBE = {  # TRL's names, and ours where TRL has none, as rlprobe's fields
     "reward": "reward_mean",
     "reward_std": "reward_std",
@@ -85,13 +88,35 @@ def rlwatch(run: Row) -> list[str]:
     return list(said)
 
 
+def when(doctor: Doctor, run: Row) -> int:
+    """The step from which a doctor names the fault, by halving: at the last one it does."""
+    low, high = 0, len(run["rows"]) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if names(doctor(until(run, middle)), run) else (middle + 1, high)
+    return int(run["rows"][low]["step"])
+
+
+def until(run: Row, row: int) -> Row:
+    """The run as it was at a row."""
+    step = run["rows"][row]["step"]
+    earlier = {key: [one for one in run[key] or () if one["step"] <= step] for key in ("rows", "samples", "own")}
+    return run | earlier
+
+
+def names(said: list[str], run: Row) -> bool:
+    return any(words.split()[-1] in run["right"] for words in said)
+
+
 def main() -> None:
     for line in sys.stdin:
         run = json.loads(line)
-        said = {}
+        said: Row = {"when": {}}
         for doctor in (rldoctor, rlprobe, rlwatch):
             try:
                 said[doctor.__name__] = doctor(run)
+                if names(said[doctor.__name__], run):
+                    said["when"][doctor.__name__] = when(doctor, run)
             except Exception as error:
                 said[doctor.__name__] = [f"failed {type(error).__name__}"]
         print(json.dumps({"id": run["id"], **said}), flush=True)

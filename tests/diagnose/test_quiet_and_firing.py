@@ -32,6 +32,10 @@ def flat(value: float, n: int) -> np.ndarray:
     return np.full(n, float(value))
 
 
+def percent(numbers: str) -> np.ndarray:
+    return np.array(numbers.split(), float) / 100
+
+
 def held_out(values: np.ndarray, every: int = 10, score: str = "acc") -> list[Evaluation]:
     return [Evaluation("set", score, Series.of(values, "eval/set/acc", np.arange(len(values)) * every))]
 
@@ -39,6 +43,15 @@ def held_out(values: np.ndarray, every: int = 10, score: str = "acc") -> list[Ev
 RUNNING, CRASHED = About(last_step=100, planned=200), About(state="crashed", reason="boom", last_step=9, planned=80)
 rising, level_reward = ramp(0.2, 0.8, 200) + noise(200, 0.02), 0.5 + noise(200, 0.02)
 age = flat(1, 100)
+FEW_PROMPTS = (  # of 100
+    "92 88 96 91 64 83 61 83 90 45 78 54 73 77 74 82 78 79 72 76 49 52 64 65 41 49 47 "
+    "62 63 58 92 75 60 56 53 53 55 56 65 55"
+)
+BONUSES = (  # of 100
+    "92 98 79 78 90 85 81 78 88 91 86 73 91 83 79 89 63 77 88 85 88 85 91 85 94 80 90 "
+    "89 96 94 78 92 101 89 85 96 74 83 96 108 84 75 89 79 100 86 75 101 83 93 93 58 69 83 "
+    "93 107 105 94 86 92 126 88 100 92 98 93 82 90 118 100 107 89 89 94 90 79 99 85 85"
+)
 bursts = np.where((np.arange(80) >= 30) & (np.arange(80) % 14 < 4), 0.0, 1.0)
 seldom = np.where(np.arange(80) % 9 == 8, 1.0, 0.7)
 
@@ -86,6 +99,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "flat with large noise": (0.5 + noise(300, 0.3),),
             "a dip that recovered": (np.r_[ramp(0, 0.6, 60), ramp(0.6, 0.4, 20), ramp(0.4, 0.65, 40)],),
             "saturated with noise": (np.r_[ramp(0, 0.9, 50), 0.9 + noise(150, 0.03)],),
+            "few prompts a step, which differ much": (percent(FEW_PROMPTS),),
             "level for sixty steps, and two bad ones": (np.r_[flat(0.5, 60), flat(0.04, 2)],),
         },
         {
@@ -119,6 +133,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 level_reward[:140],
             ),
             "a jump that stays": (np.r_[flat(0.004, 100), flat(0.05, 40)], level_reward[:140]),
+            "gone after the first update, and half of the reward is luck": (
+                np.r_[0, 9.7, 4.3, flat(7.7, 20)],
+                np.r_[0.45, 0.11, 0.06, np.tile([0.25, 0.38, 0.13, 0.25], 5)],
+            ),
             "gone after the first update": (np.r_[0, flat(5, 11)], np.r_[0.6, flat(0.02, 11)]),
         },
     ),
@@ -201,6 +219,14 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 About(state="crashed", reason="WorkerDied: exit code 1", last_step=20),
             ),
             "few": (flat(0.2, 40),),
+            "as many as a task that is learned leaves": (
+                np.r_[ramp(0, 0.65, 60), flat(0.65, 20)],
+                None,
+                None,
+                None,
+                np.r_[ramp(0.45, 0.95, 60), flat(0.95, 20)],
+                About(config={"num_generations": 8}),
+            ),
             "as many as the pass rates predict": (flat(0.66, 40), flat(0.66, 40)),
             "a critic needs no groups": (flat(0.7, 40), None, None, None, None, About(algorithm="ppo")),
         },
@@ -280,6 +306,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "a score near 0 that may have doubled unseen": (
                 0.64 + ramp(0, 0.12, 85) + 0.08 * np.sin(3 * np.arange(85)) + 0.4 * (np.arange(85) % 17 == 0),
                 held_out(np.array([4, 8, 8, 12, 8, 4, 4, 8, 2, 10, 8, 8, 8, 10, 4, 10, 8]) / 100, 5),
+            ),
+            "a reward of 0 to 1 with bonuses, and a score near 0": (
+                percent(BONUSES),
+                held_out(np.array([6, 2, 12, 8, 4, 6, 4, 6, 10, 6, 2, 8, 6, 4, 6, 6]) / 100, 5),
             ),
             "four evaluations that happen to dip": (
                 ramp(0.2, 0.7, 80),
@@ -369,6 +399,11 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "a steady price for each token": (np.r_[flat(0, 20), flat(0.9, 40)], flat(0.25, 60)),
             "a weighted sum differs from the start": (flat(0.9, 60), noise(60)),
             "one noisy step": (np.r_[flat(0, 30), 0.9, flat(0, 30)],),
+            "a penalty that is left over once all is solved": (
+                np.r_[flat(0.01, 40), flat(1, 20)],
+                None,
+                np.r_[ramp(0.4, 0.1, 40), flat(0.05, 20)],
+            ),
             "three steps of every nine": (np.where(np.arange(60) % 9 > 5, 0.9, 0.0),),
         },
         {
@@ -393,6 +428,7 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "they agreed to the last digit until weights were no longer sent": (
                 np.r_[flat(1e-13, 30), ramp(0.001, 0.008, 12)],
             ),
+            "the same, a few steps after it": (np.r_[flat(1e-13, 30), 1e-5 * 1.7 ** np.arange(12)],),
         },
     ),
     "staleness": (

@@ -20,6 +20,8 @@ LEAST = 6  # evaluations
 LEAST_TASKS = 5  # that two evaluations share, to be compared task by task
 BETTER = ("acc", "pass", "success", "score", "correct", "exact", "solve", "win", "reward", "f1", "mean@")
 ENDS = 3  # evaluations whose mean is an end of the comparison
+FLAT = 0.25  # of the gain of the reward: a score that gained less did not follow
+BONUS = 1.5  # the most that a reward of 0 to 1 earns with small extras
 AFTER = 4  # evaluations from the best one on
 
 
@@ -51,7 +53,7 @@ def proxy_gap(
     """
     better = [e for e in evaluations if any(word in e.name.lower() for word in BETTER)]
     held_out = [e for e in better if "reward" not in e.score.lower()] or better
-    gaps = [(gap, e) for e in held_out if (gap := _gap(reward, e, gain)) is not None]
+    gaps = [(gap, e) for e in held_out if (gap := _lasting_gap(reward, e, gain)) is not None]
     if not gaps:
         return
     gap, e = max(gaps, key=lambda pair: pair[0].width)
@@ -75,6 +77,16 @@ def proxy_gap(
         advice=(Advice("Go back to the checkpoint before the gap and close the hole in the reward", "rldoctor, METR"),),
         samples="reward >= 0",
     )
+
+
+def _lasting_gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
+    """The gap, if the score lagged at the evaluation before as well: one evaluation is noise."""
+    gap = _gap(reward, e, gain)
+    if gap is None or len(e.series) <= LEAST:
+        return gap
+    last = int(e.series.step[-2])
+    before = _gap(reward.until(last), e.until(last), gain)
+    return gap if before is not None and before.score < FLAT * before.reward else None
 
 
 def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
@@ -129,7 +141,7 @@ def _fell(e: Evaluation, steps: np.ndarray, start: int) -> bool:
 def _severity(gap: Gap, watch: float, bad: float) -> Severity | None:
     if gap.falls and gap.reward > 0 and gap.score < 0:
         return "bad"
-    flat = gap.score < 0.25 * gap.reward and gap.most < 0.75 * gap.reward
+    flat = gap.score < FLAT * gap.reward and gap.most < 0.75 * gap.reward
     return ("bad" if gap.width >= bad else "watch" if gap.width >= watch else None) if flat else None
 
 
@@ -149,8 +161,7 @@ def _smooth_at(reward: Series, steps: np.ndarray, width: int = 5) -> np.ndarray:
 
 
 def _range(value: np.ndarray) -> float:
-    """The range that a score moves in: 1 if it lies in 0 to 1, else from its 5 % to its 95 %."""
-    if value.min() >= 0 and value.max() <= 1.0:
-        return 1.0
+    """The range that a score moves in: 5 % to 95 % of it, and at least 1 for 0 to 1 and a bonus."""
     low, high = np.percentile(value, [5, 95])
-    return float(max(high - low, 1e-9))
+    unit = value.min() >= 0 and value.max() <= BONUS
+    return float(max(high - low, 1.0 if unit else 1e-9))

@@ -33,7 +33,7 @@ def reward_falling(reward: Series) -> Iterator[Finding]:
     mean[: WIDTH - 1] = -np.inf  # too few points for a mean
     top, now = float(mean.max()), float(mean[-1])
     gained = top - float(np.mean(reward.value[:WIDTH]))
-    threshold = max(SHARE * gained, SIGMAS * noise(reward.value) * np.sqrt(2 / WIDTH), 0.02 * abs(top))
+    threshold = max(SHARE * gained, SIGMAS * _noise(reward) * np.sqrt(2 / WIDTH), 0.02 * abs(top))
     best = int(np.flatnonzero(mean >= top - threshold / 4)[-1])  # the last time it was there: then it turned
     if top - now <= threshold or len(mean) - 1 - best < PATIENCE:
         return
@@ -49,3 +49,8 @@ def reward_falling(reward: Series) -> Iterator[Finding]:
             "The groups that lost most since then",
         ),
     )
+
+
+def _noise(reward: Series) -> float:
+    """The noise of a step. Few prompts a step make tails, which a robust measure does not see."""
+    return max(noise(reward.value), float(np.std(np.diff(reward.value)) / np.sqrt(2)))

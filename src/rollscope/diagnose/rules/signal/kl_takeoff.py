@@ -23,6 +23,7 @@ FLOOR = 0.002  # nats per token; below it a multiple means nothing
 AT_ONCE = 5  # steps in which a far too large update shows
 STEADY = 1.5  # times what steady learning makes of a KL
 GAINED = 0.15  # of the range of the reward: a gain that pays for a KL
+LOST = 0.75  # of the first reward: a policy that is far away and earns no more than this was wrecked
 FAR = 0.1  # nats per token: far from the reference; a k1 of 0.1 is veRL's alert for a mismatch
 ADVICE = (
     Advice("Lower the learning rate, or raise the KL coefficient", "Spinning Up and SB3 stop at 1.5 times the target"),
@@ -67,12 +68,12 @@ def _bought(reward: Series | None, since: int) -> bool:
 
 
 def _gone_at_once(kl: Series, reward: Series | None, most: float) -> Finding | None:
-    """The first updates took the policy far away, and the reward lost half and never came back."""
+    """The first updates took the policy far away, and the reward fell and never came back."""
     if reward is None or len(kl) < AT_ONCE + 2 or len(reward) < AT_ONCE + 2:
         return None
     first, far = float(reward.value[0]), kl.value[: AT_ONCE + 2] > most
     after = float(np.median(reward.value[AT_ONCE:]))
-    if far.sum() < 2 or first <= 0 or after > 0.5 * first:
+    if far.sum() < 2 or first <= 0 or after > LOST * first:
         return None
     at = int(np.argmax(far))
     return Finding(

@@ -38,7 +38,7 @@ def engine_mismatch(
     precision or template, a steady drift is the weight update, bursts are the engine.
     """
     now = level(k3.value, PATIENCE)
-    start = last_stretch(now > (watch / 10 if _opened_exact(k3) else watch))
+    start = last_stretch(now > _most(k3, watch))
     if len(now) - start < PATIENCE:
         return
     if _explained_by_age(k3, stale):
@@ -66,8 +66,16 @@ def engine_mismatch(
     )
 
 
+def _most(k3: Series, watch: float) -> float:
+    """The bound. Where both agreed to the last digits, far less is much, and least if it grows."""
+    if not _opened_exact(k3):
+        return watch
+    since = k3.value[last_stretch(k3.value > EXACT) :]
+    return watch / 100 if trend(since).rises else watch / 10
+
+
 def _opened_exact(k3: Series) -> bool:
-    """Did both agree to the last digits at the opening? Then a tenth of the usual bound is much."""
+    """Did both agree to the last digits at the opening?"""
     return len(k3) > 2 * PATIENCE and float(np.median(k3.value[:PATIENCE])) < EXACT
 
 

@@ -55,10 +55,12 @@ def dead_groups(
     start, now = _stretch(dead, watch, 1 if _starved(about) else CERTAIN)
     if start is None or (now < 0.99 and about is not None and about.algorithm == "ppo"):
         return  # a critic compares an answer with what it expected, not with its group
+    kind = _kind(now, failing, passing, reward)
     predicted = _last_mean(expected)
+    if predicted is None and kind == "pass":
+        predicted = _solved_whole(reward, about)
     if predicted is not None and now < predicted + margin:
         return  # the pass rates predict as many
-    kind = _kind(now, failing, passing, reward)
     constant = now > 0.99 and reward is not None and float(np.ptp(reward.value[-CERTAIN:])) == 0.0
     systematic = kind == "fail" and _last_mean(failing) is not None
     yield Finding(
@@ -71,6 +73,22 @@ def dead_groups(
         advice=(ADVICE[kind],),
         samples="discard_reason = 'zero_advantage'",
     )
+
+
+def _solved_whole(reward: Series | None, about: About | None) -> float | None:
+    """The share of groups that pass as a whole if every prompt is solved as often as the mean.
+
+    None where the size of a group is not known, or the reward is no share of solved answers.
+    """
+    size = about.setting("num_generations", "group_size", "num_samples_per_prompt") if about is not None else None
+    if (
+        not isinstance(size, int)
+        or size < 2
+        or reward is None
+        or not 0 <= reward.value.min() <= reward.value.max() <= 1
+    ):
+        return None
+    return float(np.mean(reward.value[-PATIENCE:])) ** size
 
 
 def _starved(about: About | None) -> bool:
