@@ -35,6 +35,7 @@ COUNT = """(() => {
   window.drawnTwice = () => new Promise((done) => { frame(() => frame(() => later(done))); later(done, 500); });
   window.underWay = under;
 })()"""
+RUNS = "!!window.underWay && self.origin !== 'null'"  # a page in a sandbox runs no script and asks for nothing
 QUIET = "async () => { await window.drawnTwice?.(); return !window.underWay?.size; }"
 READS = {
     "Page": ("inner_text", "get_attribute", "query_selector", "query_selector_all", "eval_on_selector_all", "evaluate"),
@@ -65,7 +66,8 @@ class Rest:
         from playwright.sync_api import Error
 
         try:
-            return bool(at_once(self._page.evaluate)(QUIET))
+            asked = at_once(self._page.evaluate)
+            return not asked(RUNS) or bool(asked(QUIET))
         except Error:  # it is being left for another address, or closed
             return bool(self._page.is_closed())
 
