@@ -40,7 +40,11 @@ ROWS = (
     ),
     _row("trl", FILES, "numbers, samples, groups, evaluations", "with files that the package wrote"),
     _row("agentlightning", SENT, "samples, turns, spans", "with spans in its form, read in its source"),
-    _row("openrlhf", LIVE, "numbers, samples, evaluations", LOGGERS),
+    _row(
+        *("openrlhf", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
+        "with the package's trainer and loggers on the CPU, and a stubbed engine",
+    ),
     _row("rlinf", LIVE, "numbers, evaluations", LOGGERS),
     _row("trinity", LIVE, "numbers, samples, evaluations", LOGGERS),
     _row(

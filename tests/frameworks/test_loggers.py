@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -16,6 +17,12 @@ from tests.recorded import LIVE, held, recorded
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"  # has torch, ray and everything else that these import
+OPENRLHF = {  # our column -> what its experience calls it
+    "rollout_logp": "rollout_log_probs",
+    "old_logp": "action_log_probs",
+    "ref_logp": "base_action_log_probs",
+    "token_advantages": "advantages",
+}
 KINDS = ("rlinf", "trinity", "openrlhf")
 pytestmark = [
     pytest.mark.frameworks,
@@ -61,7 +68,53 @@ def test_openrlhf_and_its_shown_samples(outputs: dict[str, Path]) -> None:
     assert all(stored(run, name) == values for name, values in expected.items())
     assert run.record()["framework"] == "openrlhf" and run.config["lr"] == 0.1 and run.record()["state"] == "finished"
     assert list(run.samples(columns=["completion"])["completion"]) == ["text"] * 4
-    assert recorded(run) == held("openrlhf", LIVE)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two steps of OpenRLHF's PPO trainer with drawn rollouts."""
+    out = tmp_path_factory.mktemp("openrlhf")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / "openrlhf")])}
+    command = [PYTHON, HERE / "openrlhf_run.py", out]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0 and "rollscope:" not in done.stderr, done.stderr[-3000:]
+    return out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rollouts_of_openrlhf_recompute_what_it_logged(trained: Path) -> None:
+    run, logged = rs.open(trained / "runs").run(), theirs(trained / "tb" / "ppo")
+    assert all(stored(run, name) == values for name, values in logged.items()) and recorded(run) == held(
+        "openrlhf", LIVE
+    )
+    for split, name, length in (
+        ("train", "train/rollout/reward_mean", "train/rollout/response_length_mean"),
+        ("eval", "eval/eval_sums_pass1", "eval/eval_response_length_mean"),
+    ):
+        for step in (1, 2):
+            rows = run.samples(where=f"split = '{split}' and step = {step}")
+            one = slice(None) if split == "train" else slice(1)  # the first prompt is the only one of its set
+            assert np.mean(rows["reward"][one]) == pytest.approx(logged[name][step])
+            assert np.mean(rows["response_tokens"]) == pytest.approx(logged[length][step])
+
+
+def test_tokens_and_groups_of_openrlhf_are_those_of_the_update(trained: Path) -> None:
+    run = rs.open(trained / "runs").run()
+    for step in (1, 2):
+        rows = run.samples(where=f"split = 'train' and step = {step}")
+        order = np.argsort(rows["id"])
+        kept = json.loads((trained / "held" / f"{step}.json").read_text())
+        assert len(kept) == len(order) == 6
+        for number, (i, one) in enumerate(zip(order, kept, strict=True)):
+            part = slice(2, one["length"] - 1)  # of the values for every token but the first; the prompt has three
+            assert list(rows["token_ids"][i]) == one["sequences"][3 : one["length"]]
+            assert list(rows["action_mask"][i]) == [int(wrote) for wrote in one["action_mask"][part]]
+            for ours, theirs_name in OPENRLHF.items():
+                np.testing.assert_allclose(rows[ours][i], one[theirs_name][part], rtol=1e-6)
+            assert rows["reward"][i] == pytest.approx(one["reward"]) and rows["answer"][i] == str(number // 2)
+            assert rows["group"][i] == f"train/{step}/{number // 2}" and rows["repeat"][i] == number % 2
+            assert rows["policy_version_min"][i] == rows["policy_version_max"][i] == step - 1 and rows["trained"][i]
+            assert rows["stop_reason"][i] == ("length" if len(rows["token_ids"][i]) == 6 else "stop")
 
 
 @pytest.mark.filterwarnings("ignore")

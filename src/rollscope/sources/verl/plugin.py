@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollscope.sources.intake.gather import number
+from rollscope.sources.live.caller import calling
 from rollscope.sources.live.quiet import quiet
 from rollscope.sources.live.values import by_split, numbers, scalar
 
@@ -94,16 +95,8 @@ class Backend:
             self.run.finish()
 
 
-@quiet
-def calling_trainer() -> Any:
-    """The trainer whose method is being called, if there is one: veRL tells its loggers nothing."""
-    frame: Any = sys._getframe()
-    while frame is not None:
-        trainer = frame.f_locals.get("self")
-        if hasattr(trainer, "config") and (hasattr(trainer, LAST) or hasattr(trainer, "_update_actor")):
-            return trainer
-        frame = frame.f_back
-    return None
+def is_trainer(found: Any) -> bool:
+    return hasattr(found, "config") and (hasattr(found, LAST) or hasattr(found, "_update_actor"))
 
 
 def end_after_next(trainer: Any) -> None:
@@ -129,7 +122,7 @@ def plug() -> None:
     ) -> None:
         theirs(self, project_name, experiment_name, default_backend, config)
         if NAME in ([default_backend] if isinstance(default_backend, str) else default_backend):
-            self.logger[NAME] = Backend(project_name, experiment_name, config, calling_trainer())
+            self.logger[NAME] = Backend(project_name, experiment_name, config, calling(is_trainer))
             Open.latest = self.logger[NAME]
 
     @functools.wraps(generations)
