@@ -22,7 +22,7 @@ class File:
     """Stands for a sealed file: row groups are known by the file they are in."""
 
 
-def recent(most: int) -> tuple[RecentGroups[bytes], list[int]]:
+def recent(most: int) -> tuple[RecentGroups[bytes, Any], list[int]]:
     decoded: list[int] = []
 
     def decode(file: Any, group: int) -> bytes:
@@ -55,6 +55,19 @@ def test_a_group_larger_than_the_bound_is_not_kept() -> None:
     groups(file, 0)
     groups(file, 0)
     assert decoded == [0, 0] and groups.bytes == 0
+
+
+def test_rows_of_a_sealed_name_are_decoded_once(tmp_path: Path) -> None:
+    import rollscope as rs
+    from rollscope.store.seal import logs
+
+    with rs.init(dir=str(tmp_path), id="r", host=False) as run:
+        for step in range(3):
+            run.log({"a": float(step)}, step=step)
+    logs.seal(str(tmp_path / "r"))
+    (sealed,) = rs.open(str(tmp_path)).run("r").folder.sets
+    assert sealed.rows("a").value.tolist() == [0.0, 1.0, 2.0]
+    assert sealed.rows("a") is sealed.rows("a")
 
 
 def statistics(steps: list[int], mark: int) -> pa.Table:

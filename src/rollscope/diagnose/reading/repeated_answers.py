@@ -8,7 +8,7 @@ always varies is noisy, and nothing changed.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -48,6 +48,8 @@ class RepeatedAnswers:
         self._run = run
         self._marks: dict[int, int] = {}
         self._answers: dict[int, list[Answer]] = {}
+        self._keys: dict[int, frozenset[bytes]] = {}  # the answers of a step
+        self._twice: dict[int, frozenset[bytes]] = {}  # those that were given twice in it
 
     def drift(self, until: int | None = None) -> Drift:
         """Compare the rewards of identical answers in the steps whose text is read."""
@@ -55,10 +57,23 @@ class RepeatedAnswers:
         chosen = spread_steps([step for step in sorted(counts) if until is None or step <= until])
         self._refresh({step: counts[step] + RESUMED * self._run.resumes for step in chosen})
         given: dict[bytes, list[Given]] = defaultdict(list)
-        for step in chosen:
+        again = self._again(chosen)
+        for step in chosen if again else ():
             for key, paid, id in self._answers.get(step, ()):
-                given[key].append((step, paid, id))
-        return compared([sorted(some) for some in given.values() if len(some) > 1])
+                if key in again:
+                    given[key].append((step, paid, id))
+        return compared([sorted(some) for some in given.values()])
+
+    def _again(self, steps: Collection[int]) -> set[bytes]:
+        """The answers that were given more than once in these steps; nearly all were given once."""
+        seen: set[bytes] = set()
+        again: set[bytes] = set()
+        for step in steps:
+            keys = self._keys.get(step, frozenset())
+            again |= self._twice.get(step, frozenset())
+            again |= seen & keys
+            seen |= keys
+        return again
 
     def _refresh(self, marks: dict[int, int]) -> None:
         changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
@@ -68,12 +83,16 @@ class RepeatedAnswers:
         self._answers |= {step: [] for step in changed}
         for step, answer in _answers(self._run.samples_of_steps(COLUMNS, changed)):
             self._answers[step].append(answer)
+        for step in changed:
+            counts = Counter(key for key, _, _ in self._answers[step])
+            self._keys[step] = frozenset(counts)
+            self._twice[step] = frozenset(key for key, count in counts.items() if count > 1)
         self._forget_all_but(marks)
 
     def _forget_all_but(self, asked: Collection[int]) -> None:
         """As a run grows, other steps are chosen: forget those that were read first."""
         for step in [step for step in self._answers if step not in asked][: max(0, len(self._answers) - MOST_KEPT)]:
-            del self._answers[step], self._marks[step]
+            del self._answers[step], self._marks[step], self._keys[step], self._twice[step]
 
 
 def drift(run: Run, until: int | None = None) -> Drift:

@@ -47,10 +47,10 @@ class Shape:
     kinds: tuple[str, ...]
     labels: Labels
     calls: list[Calls] = field(default_factory=list)
+    scope: str = field(init=False)
 
-    @property
-    def scope(self) -> str:
-        return scope.word(self.labels.env, self.labels.split, self.labels.clock)
+    def __post_init__(self) -> None:
+        self.scope = scope.word(self.labels.env, self.labels.split, self.labels.clock)
 
     def append(self, calls: Calls, shared: Shared) -> None:
         self.calls.append(calls)

@@ -1,7 +1,8 @@
 """Keep the row groups that were decoded last, up to a number of bytes.
 
-A chart asks for the same groups at every zoom. The bound is in bytes, over all runs together, and a
-file that is gone takes its groups with it: a server that reads for days keeps no more than that.
+A chart asks for the same groups at every zoom, a doctor for the same names at every step. The bound
+is in bytes, over all runs together, and a file that is gone takes its groups with it: a server that
+reads for days keeps no more than that.
 """
 
 from __future__ import annotations
@@ -12,23 +13,22 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from .file import SealedFile
-
 Decoded = TypeVar("Decoded")
+Owner = TypeVar("Owner")  # a file, or a set of files
 Key = tuple[int, int]  # the file's identity, and a row group
 
 
-class RecentGroups(Generic[Decoded]):
-    """Call it with a file and the number of a row group. Several threads may."""
+class RecentGroups(Generic[Decoded, Owner]):
+    """Call it with a file and the number of a row group, or a set and of a name. Threads may."""
 
-    def __init__(self, decode: Callable[[SealedFile, int], Decoded], size: Callable[[Decoded], int], most: int) -> None:
+    def __init__(self, decode: Callable[[Owner, int], Decoded], size: Callable[[Decoded], int], most: int) -> None:
         self._decode, self._size, self.most = decode, size, most
         self.bytes = 0
         self._groups: OrderedDict[Key, tuple[int, Decoded]] = OrderedDict()
-        self._files: dict[int, weakref.ref[SealedFile]] = {}
+        self._files: dict[int, weakref.ref[Owner]] = {}
         self._lock = threading.RLock()  # a file may be collected while this thread holds the lock
 
-    def __call__(self, file: SealedFile, group: int) -> Decoded:
+    def __call__(self, file: Owner, group: int) -> Decoded:
         key = (id(file), group)
         with self._lock:
             if key in self._groups:
@@ -39,7 +39,7 @@ class RecentGroups(Generic[Decoded]):
             self._keep(file, key, decoded)
         return decoded
 
-    def _keep(self, file: SealedFile, key: Key, decoded: Decoded) -> None:
+    def _keep(self, file: Owner, key: Key, decoded: Decoded) -> None:
         size = self._size(decoded)
         if key in self._groups or size > self.most:
             return

@@ -16,6 +16,7 @@ from rollscope.store.live.tail import Tail
 from rollscope.store.numbers import fold, merge
 from rollscope.store.schema import TABLES
 from rollscope.store.sealed import metric_table
+from rollscope.store.sealed.file import SealedFile
 from rollscope.store.sealed.recent_groups import RecentGroups
 from rollscope.store.sealed.select import full_table, some_rows
 
@@ -87,8 +88,12 @@ def of_steps(folder: Folder, name: str, steps: Sequence[int]) -> pa.Table:
     return alive(folder, fold.join(parts, arrow.schema(arrow.fields(name))))
 
 
+def _read_group(file: SealedFile, group: int) -> pa.Table:
+    return file.read(None, [group])
+
+
 # A timeline asks for one step after another: most lie in the row group that was read last.
-_recent = RecentGroups(lambda file, group: file.read(None, [group]), lambda rows: int(rows.nbytes), 96 << 20)
+_recent = RecentGroups(_read_group, lambda rows: int(rows.nbytes), 96 << 20)
 
 
 def spans(
