@@ -46,7 +46,11 @@ ROWS = (
         "with the package's trainer and loggers on the CPU, and a stubbed engine",
     ),
     _row("rlinf", LIVE, "numbers, evaluations", LOGGERS),
-    _row("trinity", LIVE, "numbers, samples, evaluations", LOGGERS),
+    _row(
+        *("trinity", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, evaluations",
+        "with the package's own loggers, experiences and operators on the CPU",
+    ),
     _row(
         "trinity", FILES, "samples, groups, tokens, log-probabilities, versions", "with a buffer that the package wrote"
     ),

@@ -57,16 +57,53 @@ def role_of_trinity(out: str, role: str, both: object) -> None:
             monitor.log(dict(data), step)
     if role == "trainer":
         monitors[0].log_table("rollout_examples", pd.DataFrame([{"prompt": "q", "response": "a", "reward": 0.5}]), 2)
+    if role == "explorer":
+        explore()
     both.wait()
     for monitor in monitors:
         monitor.close()
+
+
+def explore() -> None:
+    """What two tasks gave, through an operator made and called as the experience pipeline does."""
+    import asyncio
+
+    import torch
+    from trinity.buffer.operators import create_operators
+    from trinity.common.config import OperatorConfig
+    from trinity.common.experience import EID, Experience
+
+    def made(task: int, run: int) -> Experience:
+        length = 3 + task + run
+        said = [{"role": "user", "content": "2+3?"}, {"role": "assistant", "content": "I add."}]
+        return Experience(
+            eid=EID(batch=10, task=task, run=run),
+            tokens=torch.arange(2 + length),
+            prompt_length=2,
+            logprobs=-torch.ones(length) / (1 + run),
+            action_mask=torch.tensor([1, 0, *[1] * (length - 2)]),
+            reward=run / 2,
+            info={"model_version": 7, "model_version_drift": run},
+            metrics={"tries": float(run)},
+            truncate_status="response_truncated" if run else None,
+            prompt_text=f"task {task}",
+            response_text="5",
+            messages=[*said, {"role": "tool", "content": "5"}, {"role": "assistant", "content": "5"}],
+        )
+
+    args = {"project": "p", "name": "n", "host": False}
+    (operator,) = create_operators([OperatorConfig(name="rollscope.sources.trinity.RollscopeOperator", args=args)])
+    given = [made(task, run) for task in range(2) for run in range(2)]
+    kept, _ = asyncio.run(operator.process(given))
+    assert kept is given
+    asyncio.run(operator.close())
 
 
 def trinity(out: str) -> None:
     import multiprocessing
 
     spawn = multiprocessing.get_context("spawn")
-    both = spawn.Barrier(2)
+    both = spawn.Barrier(2, timeout=300)
     roles = [spawn.Process(target=role_of_trinity, args=(out, role, both)) for role in ("explorer", "trainer")]
     for process in roles:
         process.start()

@@ -139,5 +139,19 @@ def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> N
         for name, values in theirs(out / "tensorboard" / role).items():
             assert stored(run, name) == values, name
     assert run.record()["framework"].startswith("trinity@0.6")
-    assert list(run.samples(columns=["completion"])["completion"]) == ["a"]
+    assert list(run.samples(where="split is null", columns=["completion"])["completion"]) == ["a"]
     assert recorded(run) == held("trinity", LIVE)
+
+
+def test_experiences_of_trinity_are_samples(outputs: dict[str, Path]) -> None:
+    run = rs.open(outputs["trinity"] / "runs").run()
+    rows = run.samples(where="split = 'train'")
+    assert len(rows["id"]) == 4 and {*rows["step"].tolist()} == {10}
+    for i, group in enumerate(rows["group"]):
+        task, repeat, length = int(group.split("/")[1]), int(rows["repeat"][i]), len(rows["token_ids"][i])
+        assert length == 3 + task + repeat and list(rows["token_ids"][i]) == list(range(2, 2 + length))
+        np.testing.assert_allclose(rows["rollout_logp"][i], -1 / (1 + repeat))
+        assert (rows["completion_tokens"][i], rows["reward"][i]) == (length - 1, repeat / 2)
+        assert (rows["policy_version_min"][i], rows["policy_version_max"][i]) == (7, 7 + repeat)
+        assert rows["stop_reason"][i] == ("length" if repeat else None) and rows["turns"][i] == 2
+        assert rows["prompt"][i] == f"task {task}" and rows["sample_metrics"][i] == {"tries": float(repeat)}

@@ -2,10 +2,15 @@
 
     monitor:
       monitor_type: rollscope.sources.trinity.RollscopeMonitor
+    data_processor:
+      experience_pipeline:
+        operators:
+          - name: rollscope.sources.trinity.RollscopeOperator
+            args: {project: PROJECT, name: NAME}
 
 Explorer and trainer each start a monitor, and both record into one run; the explorer's steps have a
-clock of their own. From files: the SQL buffers (such as `explorer_output.db`) and the JSONL buffer
-of experiences.
+clock of their own. The operator records every experience as a sample. From files: the SQL buffers
+(such as `explorer_output.db`) and the JSONL buffer of experiences.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from typing import Any
 from .files import recognises, rows
 
 NAMES = ("trinity", "trinity-rft")
-__all__ = ["NAMES", "RollscopeMonitor", "recognises", "rows"]
+__all__ = ["NAMES", "RollscopeMonitor", "RollscopeOperator", "recognises", "rows"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +28,8 @@ def __getattr__(name: str) -> Any:
         from .monitor import RollscopeMonitor
 
         return RollscopeMonitor
+    if name == "RollscopeOperator":
+        from .operator import RollscopeOperator
+
+        return RollscopeOperator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,22 @@ from rollscope.sources.live.values import by_split, numbers
 EXPLORE = "explore_step"  # the explorer counts batches of tasks, not updates
 
 
+def started(project: str, name: str, **more: Any) -> Any:
+    """The run of a job: the id is one, so whoever starts second finds it alive and joins it."""
+    from rollscope.record.start import init
+
+    version = getattr(sys.modules.get("trinity"), "__version__", "")
+    facts: dict[str, Any] = {
+        "id": re.sub(r"[^\w.-]+", "-", f"{project}-{name}"),
+        "project": project,
+        "name": name,
+        "shard": 0,
+        "shards": 1,
+        "framework": f"trinity@{version}" if version else "trinity",
+    }
+    return init(**{**facts, **more})
+
+
 class RollscopeMonitor(Monitor):  # type: ignore[misc]
     def __init__(self, project: str, group: str, name: str, role: str, config: Any = None) -> None:
         self.project, self.group, self.name, self.role, self.config = project, group, name, role, config
@@ -25,23 +41,13 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
             print(f"rollscope: nothing is recorded ({error!r}); training goes on", file=sys.stderr)
 
     def _begin(self) -> None:
-        from rollscope.record.start import init
-
-        version = getattr(sys.modules.get("trinity"), "__version__", "")
-        facts: dict[str, Any] = {
-            # Both roles use one id: the second to start finds the run alive and joins it.
-            "id": re.sub(r"[^\w.-]+", "-", f"{self.project}-{self.name}"),
-            "project": self.project,
-            "name": self.name,
+        options = dict(getattr(getattr(self.config, "monitor", None), "monitor_args", None) or {})
+        facts = {
             "group": self.group or None,
             "config": _plain(self.config),
-            "shard": 0,
-            "shards": 1,
             "algorithm": getattr(getattr(self.config, "algorithm", None), "algorithm_type", None),
-            "framework": f"trinity@{version}" if version else "trinity",
         }
-        options = dict(getattr(getattr(self.config, "monitor", None), "monitor_args", None) or {})
-        self._run = init(**{**facts, **options})
+        self._run = started(self.project, self.name, **{**facts, **options})
 
     def log(self, data: dict[str, Any], step: int, commit: bool = False) -> None:
         if self._run is None:
