@@ -14,6 +14,7 @@ from rollscope.sources.intake.tables import text
 from rollscope.sources.live.wrap import after, around
 
 from .callback import RollscopeCallback
+from .turns import turns
 
 INDEX = "rollscope_index"
 ANSWERS = ("answer", "solution", "ground_truth", "target", "label")  # columns of a dataset
@@ -179,6 +180,7 @@ class _Batch:
         }
         if isinstance(prompt, list) and isinstance(completion, list):
             sample["messages"] = [*prompt, *completion]
+            sample["turns"] = turns(completion) or 1
         if extra := self._scored["extra"]:
             sample["extra"] = {name: values[i] for name, values in extra.items() if i < len(values)}
         if mask is not None:
