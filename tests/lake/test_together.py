@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +35,26 @@ def test_a_connection_is_used_again_unless_it_failed(lake: Place) -> None:
     with engine.connected(lake) as third:
         third.execute("FROM lake.book.version").fetchall()
     assert second is first and third is not first
+
+
+def test_threads_hand_a_catalogue_on_and_leave_it_to_others_in_the_end(lake: Place) -> None:
+    done: list[str] = []
+
+    def use(number: int) -> None:
+        for turn in range(6):
+            with engine.connected(lake, read_only=(number + turn) % 3 > 0) as connection:
+                connection.execute("FROM lake.book.version").fetchall()
+            with engine.of_its_own(lake, read_only=True) if turn == number else contextlib.nullcontext():
+                done.append("used")
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(4 * PATIENCE)
+    assert len(done) == 36
+    look = "import sys; from rollscope.lake import place, ledger; ledger.read(place.read(sys.argv[1]), 'nothing')"
+    subprocess.run([sys.executable, "-c", look, lake.folder], check=True, timeout=4 * PATIENCE)
 
 
 def test_a_kept_connection_outlives_a_restart_of_postgres(team: Place, life: Life, postgres: Postgres) -> None:

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,28 @@ def test_a_row_changes_with_its_run(root: Path) -> None:
     library._listed_at = library_module.NEVER
     kept = {row.facts["id"]: row.facts for row in rows.rows()[0]}
     assert "run-04" not in kept and len(kept) == RUNS - 1
+
+
+def settled(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_the_row_of_a_living_run_is_read_again_when_its_files_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_rows, "STILL_SECONDS", 3600.0)
+    with rs.init(id="living", dir=tmp_path, host=False) as run:
+        run.log({"loss": 1.0}, step=0)
+        assert run.flush(60)
+        rows = RunRows(Library(str(tmp_path)))
+        settled(lambda: rows.rows()[0][0] is rows.rows()[0][0])
+        run.log({"loss": 0.5}, step=1)
+        assert run.flush(60)
+        settled(lambda: rows.rows()[0][0].whole()["step"] == 1)
+    settled(lambda: rows.rows()[0][0].state == "finished")
 
 
 def test_a_row_that_is_damaged_on_disk_is_read_again(root: Path) -> None:

@@ -1,9 +1,9 @@
 """DuckDB with DuckLake, attached to the catalogue of a lake. Every failure becomes a sentence.
 
 To load DuckDB's extensions costs more than to ship, so a process keeps what it has loaded. A
-catalogue in a file lets one connection in at a time, so the lake is attached for a short time and
-others wait for it. A catalogue in PostgreSQL takes any number; `exclusively` lets one of them
-commit to a run.
+catalogue in a file lets one process in at a time, so the lake is attached for a short time and
+others wait for it; threads hand it on, since it is read whenever it is attached. A catalogue in
+PostgreSQL takes any number; `exclusively` lets one of them commit to a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 60.0  # for another process that has the catalogue's file open
 LOOK_SECONDS = 0.05
+HANDED_ON_SECONDS = 1.0  # from thread to thread, before another process gets its chance
 SELDOM_SECONDS = 2.0  # between two uses of a lake that does not stay attached
 MEMORY = "1GB"
 LOCKS = "locks"  # the catalogue's database, attached once more
-_IN_THIS_PROCESS = threading.RLock()  # DuckDB opens a file once per process
 
 
 class LakeUnreachable(CannotRead):
@@ -70,29 +69,48 @@ def connected(place: Place, read_only: bool = False) -> Iterator[duckdb.DuckDBPy
     Leave it as it came: without a transaction, and with no setting changed. After an error it is
     closed.
     """
-    key = _key(place, read_only)
-    with _IN_THIS_PROCESS if place.is_embedded else contextlib.nullcontext(), saying(place):
-        one = kept.take(key) or Kept(_loaded(place))
+    with kept.alone(place), saying(place):
+        key, one = _taken(place, read_only)
         try:
-            _make_sure(one, place, read_only)
+            _make_sure(one, place, key == _key(place, True))  # one that writes serves readers, too
             yield one.connection
             _let_go(one, place)
         except BaseException:
             one.connection.close()
             raise
-        kept.give_back(key, one)
+        is_handed_on = one.is_attached and place.is_embedded
+        kept.hand_on(place, key, one) if is_handed_on else kept.give_back(key, one)
 
 
 @contextlib.contextmanager
 def of_its_own(place: Place, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same, for who changes the connection: it is closed at the end."""
-    with _IN_THIS_PROCESS if place.is_embedded else contextlib.nullcontext(), saying(place):
+    with kept.alone(place), saying(place):
+        _handed_on(place, ())
         connection = _loaded(place)
         try:
             _attach(connection, place, read_only)
             yield connection
         finally:
             connection.close()
+
+
+def _taken(place: Place, read_only: bool) -> tuple[kept.Key, Kept]:
+    """A connection and its key: the one that was handed on, if it can do what is wanted."""
+    key = _key(place, read_only)
+    if (found := _handed_on(place, (key, _key(place, False)))) is not None:
+        return found
+    return key, kept.take(key) or Kept(_loaded(place))
+
+
+def _handed_on(place: Place, keys: Sequence[kept.Key]) -> tuple[kept.Key, Kept] | None:
+    """What was handed on to this thread. If its key is another, it is let go."""
+    found = kept.handed_on(place)
+    if found is not None and found[0] not in keys:
+        _detach(found[1])
+        kept.give_back(*found)
+        return None
+    return found
 
 
 def _key(place: Place, read_only: bool) -> kept.Key:
@@ -126,16 +144,21 @@ def _make_sure(one: Kept, place: Place, read_only: bool) -> None:
         except duckdb.Error:
             _detach(one)
     _attach(one.connection, place, read_only)
-    one.is_attached = True
+    one.is_attached, one.attached = True, time.monotonic()
 
 
 def _let_go(one: Kept, place: Place) -> None:
     """Detach a lake that is asked seldom, so that idle ones hold no session of the catalogue.
 
-    A catalogue in a file is let go at once: others wait for it.
+    A catalogue in a file is let go at once, unless a thread waits for it; and once a second, for as
+    long as another process needs to see that.
     """
-    if place.is_embedded or one.idle_seconds() > SELDOM_SECONDS:
+    is_wanted = kept.is_wanted(place)
+    is_long = time.monotonic() - one.attached > HANDED_ON_SECONDS
+    if (not is_wanted or is_long) if place.is_embedded else one.idle_seconds() > SELDOM_SECONDS:
         _detach(one)
+    if is_wanted and is_long:
+        time.sleep(2 * LOOK_SECONDS)
 
 
 def _detach(one: Kept) -> None:
@@ -164,9 +187,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, place: Place, read_only: bool
 
 def address(place: Place) -> str:
     """The catalogue as DuckLake wants it. Keys are left to libpq, which reads PG* and pgpass."""
-    if place.is_embedded:
-        return place.catalog_path()
-    return "postgres:" + libpq(place)
+    return place.catalog_path() if place.is_embedded else "postgres:" + libpq(place)
 
 
 def libpq(place: Place) -> str:

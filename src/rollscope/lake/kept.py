@@ -1,16 +1,22 @@
 """Connections of this process that nobody uses now, kept because making one costs much.
 
+A catalogue in a file is used by one thread at a time, and one hands it on to the next.
 A forked child keeps none: a session of PostgreSQL belongs to the process that began it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .place import Place
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,6 +32,7 @@ class Kept:
     connection: duckdb.DuckDBPyConnection
     is_attached: bool = False
     used: float = float("-inf")
+    attached: float = float("-inf")  # when the lake was
 
     def idle_seconds(self) -> float:
         return time.monotonic() - self.used
@@ -33,6 +40,46 @@ class Kept:
 
 _idle: dict[Key, list[Kept]] = {}
 _lock = threading.Lock()
+_turn = threading.RLock()  # DuckDB opens a file once per process
+_waiting: Counter[str] = Counter()  # file -> threads that want it
+_handed_on: dict[str, tuple[Key, Kept]] = {}  # file -> a connection that has it open, and its key
+
+
+@contextlib.contextmanager
+def alone(place: Place) -> Iterator[None]:
+    """Use a catalogue in a file as the only thread of this process; any other as one of many."""
+    if not place.is_embedded:
+        yield
+        return
+    file = _file(place)
+    with _lock:
+        _waiting[file] += 1
+    try:
+        _turn.acquire()
+    finally:
+        with _lock:
+            _waiting[file] -= 1
+    try:
+        yield
+    finally:
+        _turn.release()
+
+
+def _file(place: Place) -> str:
+    return os.path.realpath(place.catalog_path())
+
+
+def is_wanted(place: Place) -> bool:
+    """True if a thread waits for this catalogue: it takes what is handed on, or closes it."""
+    return place.is_embedded and _waiting[_file(place)] > 0
+
+
+def hand_on(place: Place, key: Key, one: Kept) -> None:
+    _handed_on[_file(place)] = key, one
+
+
+def handed_on(place: Place) -> tuple[Key, Kept] | None:
+    return _handed_on.pop(_file(place), None) if place.is_embedded else None
 
 
 def take(key: Key) -> Kept | None:
@@ -54,12 +101,13 @@ def give_back(key: Key, one: Kept) -> None:
 
 def _forget() -> None:
     """In a forked child: to close the parent's sessions would end them for the parent, too."""
-    global _lock
-    for some in _idle.values():
-        for one in some:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one.connection))  # so nothing closes it
+    global _lock, _turn
+    for one in [*(one for some in _idle.values() for one in some), *(one for _, one in _handed_on.values())]:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one.connection))  # so nothing closes it
     _idle.clear()
-    _lock = threading.Lock()
+    _handed_on.clear()
+    _waiting.clear()
+    _lock, _turn = threading.Lock(), threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget)

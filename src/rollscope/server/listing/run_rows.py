@@ -1,8 +1,9 @@
 """The rows of the Runs page, kept so that an answer opens no run that is over.
 
 A row of a run that is over is kept, in memory as JSON and in the index beside the runs, until
-something in the run's folder changes. Rows of living runs are read for each answer. While a large
-store is read for the first time, an answer has the newest runs and says how many are still to come.
+something in the run's folder changes. The row of a living run is read again when its files have
+changed, and every two seconds. While a large store is read for the first time, an answer has the
+newest runs and says how many are still to come.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from rollscope.server.library import Busy, Library
+from rollscope.server.library import CROWDED_SECONDS, Busy, Library
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import Entry
 from rollscope.store.listing.index import Index, Row, is_current
@@ -29,6 +30,7 @@ from rollscope.views.summary.run_row import colour_slots, is_row, run_row, unrea
 log = logging.getLogger("rollscope.server")
 AT_LEAST = 100  # runs that an answer reads, however long it takes
 PATIENCE = 1.0  # seconds after which the others are left for the next answer
+STILL_SECONDS = 2.0  # a living run whose files do not change is read again: silence may end it
 BUSY_SECONDS = 0.2  # a living run that another request uses for longer is shown as it was
 SLOT_SECONDS = 5.0  # a page of a run need not look at all others
 NEWS_SECONDS = 2.0  # between two events while a large store is read
@@ -59,6 +61,7 @@ class RunRows:
         self.library = library
         self._kept: dict[str, Kept] = {}
         self._living: dict[str, Kept] = {}  # the last rows of runs that are not over
+        self._looked: dict[str, tuple[tuple[float, int], float]] = {}  # the files they were read from, and when
         self._index: Index | None = None
         self._reading = threading.Lock()  # one run is read at a time, so that none is read twice
         self._slots: dict[str, int] = {}
@@ -104,6 +107,7 @@ class RunRows:
     def ended(self, id: str) -> None:
         """A run is no longer running: the next answer waits for its row, however busy it is."""
         self._living.pop(id, None)
+        self._looked.pop(id, None)
 
     def heard(self, id: str) -> float:
         """When a file of a run that is over last grew, in seconds since the epoch."""
@@ -138,7 +142,7 @@ class RunRows:
             rows.append(kept) if kept is not None else unknown.append(entry)
         for id in (self._kept.keys() | self._living.keys()) - {entry.id for entry in entries}:
             self._kept.pop(id, None)
-            self._living.pop(id, None)
+            self.ended(id)
         return rows, sorted(unknown, key=lambda entry: entry.marks, reverse=True)
 
     def _current(self, entry: Entry) -> Kept | None:
@@ -173,8 +177,16 @@ class RunRows:
     def _read(self, entry: Entry) -> Kept:
         if entry.problem:
             raise PermissionError(entry.problem)
-        heard_ns = self.library.heard(entry.id) * 1e9
-        living = self._living.get(entry.id)
+        files, now, living = self.library.fingerprint(entry.id), time.monotonic(), self._living.get(entry.id)
+        looked = self._looked.get(entry.id)
+        if living is not None and looked is not None and looked[0] == files and now - looked[1] < STILL_SECONDS:
+            return living
+        made = self._read_now(entry, files[0] * 1e9, living)
+        if made is not living and time.time() - files[0] > CROWDED_SECONDS:  # a reader may not have seen it yet
+            self._looked[entry.id] = files, now
+        return made
+
+    def _read_now(self, entry: Entry, heard_ns: float, living: Kept | None) -> Kept:
         if living is not None or self.library.is_open(entry.id):
             try:
                 with self.library.reading(entry.id, -1 if living is None else BUSY_SECONDS) as run:
