@@ -3,9 +3,9 @@
 `python bench/soak.py [seconds]` (180 by default). The server and the trainer are processes of their
 own; with `--src DIR` they run another version's code. Each listener holds an event stream open and,
 when the run grows, asks what the Overview and the Metrics page ask, at most once in two seconds.
-Memory is the server's resident set. A reader keeps statistics of each step for as long as it is
-open, and the numbers of what is not sealed, so the run has a share in the growth; `--pace` (steps a
-second) tells it apart: what requests leave behind does not depend on it. Texts have no share, which
+Memory is the server's resident set, and the part of it that no file backs: pages of files can be
+dropped at any time. What a server keeps of each step lies in files, but for a little, so the run
+has a small share in the growth; `--pace` (steps a second) tells it apart. Texts have no share, which
 `--text` (characters of a completion) shows.
 """
 
@@ -50,10 +50,11 @@ for step in range(10**9):
 """
 
 
-def resident(pid: int) -> float:
-    """Resident memory of a process in MB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def resident(pid: int) -> tuple[float, float]:
+    """Resident memory of a process in MB, and the part of it that no file backs."""
+    pages = [int(word) for word in Path(f"/proc/{pid}/statm").read_text().split()[1:3]]
+    size = os.sysconf("SC_PAGE_SIZE") / 1e6
+    return pages[0] * size, (pages[0] - pages[1]) * size
 
 
 @contextlib.contextmanager
@@ -99,22 +100,32 @@ def _refresh(client: httpx.Client) -> int:
     return 0
 
 
-def measure(seconds: float, src: Path, pace: float, text: int) -> tuple[list[float], int]:
+def measure(seconds: float, src: Path, pace: float, text: int) -> tuple[list[tuple[float, float]], int]:
     """The server's memory every few seconds, and how many refreshes were answered."""
     counts = {"refreshes": 0}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, server(folder, src) as (pid, url):
         with process("-c", TRAIN, folder, str(pace), str(text), src=src):
-            until, memory = time.monotonic() + seconds, []
+            until, memory = time.monotonic() + seconds, list[tuple[float, float]]()
             tabs = [threading.Thread(target=listen, args=(url, until, counts), daemon=True) for _ in range(LISTENERS)]
             for tab in tabs:
                 tab.start()
             while time.monotonic() < until:
                 time.sleep(EVERY)
                 memory.append(resident(pid))
-                print(
-                    f"{len(memory) * EVERY:6.0f} s  {memory[-1]:7.1f} MB  {counts['refreshes']} refreshes", flush=True
-                )
+                whole, own = memory[-1]
+                said = f"{whole:7.1f} MB, {own:.1f} of its own  {counts['refreshes']} refreshes"
+                print(f"{len(memory) * EVERY:6.0f} s  {said}", flush=True)
             return memory, counts["refreshes"]
+
+
+def figures(what: str, memory: list[float]) -> list[dict[str, str]]:
+    third, half = max(1, len(memory) // 3), memory[len(memory) // 2 :]
+    growth = np.polyfit(np.arange(len(half)) * EVERY / 60, half, 1)[0]
+    return [
+        results.row(f"{what}, first third", "MB", memory[:third]),
+        results.row(f"{what}, last third", "MB", memory[-third:]),
+        results.row(f"{what}, growth in the last half", "MB/min", [float(growth)]),
+    ]
 
 
 def main() -> None:
@@ -127,14 +138,10 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="leave results.csv as it is")
     args = parser.parse_args()
     memory, refreshes = measure(args.seconds, args.src, args.pace, args.text)
-    third = max(1, len(memory) // 3)
-    what = f"{args.label}: memory, {LISTENERS} listeners, {args.pace:g} steps/s x {args.text:,}, {args.seconds:.0f} s"
-    half = memory[len(memory) // 2 :]
-    growth = np.polyfit(np.arange(len(half)) * EVERY / 60, half, 1)[0]
+    what = f"{LISTENERS} listeners, {args.pace:g} steps/s x {args.text:,}, {args.seconds:.0f} s"
     rows = [
-        results.row(f"{what}, first third", "MB", memory[:third]),
-        results.row(f"{what}, last third", "MB", memory[-third:]),
-        results.row(f"{what}, growth in the last half", "MB/min", [float(growth)]),
+        *figures(f"{args.label}: memory, {what}", [whole for whole, _ in memory]),
+        *figures(f"{args.label}: memory that no file backs, {what}", [own for _, own in memory]),
         results.row(f"{args.label}: refreshes answered in {args.seconds:.0f} s", "refreshes", [float(refreshes)]),
     ]
     results.show(rows)

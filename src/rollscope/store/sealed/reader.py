@@ -284,16 +284,20 @@ def _reading(columns: Sequence[str]) -> Callable[[SealedFile, int], pa.Table]:
     return lambda file, group: file.read(columns, [group])
 
 
+def _decoded_with_state(file: SealedFile, group: int) -> pa.Table:
+    return paged.table(file.read(WITH_STATE, [group]))
+
+
 def _decoded_plain(file: SealedFile, group: int) -> Summaries | None:
     table = file.read(metric_table.FEW, [group])
     if not len(table):
         return None
-    return Summaries.plain(*(arrow.numbers(table[name]) for name in metric_table.FEW))
+    return Summaries.plain(*paged.arrays([arrow.numbers(table[name]) for name in metric_table.FEW]))
 
 
 # Neighbouring names are read one after the other. Decoding with states takes 25 ms, or 120 where
 # states are long: then a group has 50 MB, and two of them must stay.
-_with_state = RecentGroups(_reading(WITH_STATE), lambda table: int(table.nbytes), 128 << 20)
+_with_state = RecentGroups(_decoded_with_state, lambda table: int(table.nbytes), 128 << 20)
 # A doctor reads twenty names at every step of a run; 10,000 points of one take 3 ms and 0.8 MB.
 _rows = RecentGroups(SealedSet.decoded_rows, lambda rows: 80 * len(rows), 32 << 20)
 _plain = RecentGroups(_decoded_plain, lambda plain: 0 if plain is None else 24 * len(plain), 96 << 20)
