@@ -1,8 +1,9 @@
-"""Wall-clock nanoseconds that never go backwards.
+"""Wall-clock nanoseconds that do not go backwards, whatever happens to the wall clock.
 
 The monotonic clock is anchored to the wall clock once. It follows the wall clock forward after the
 machine slept, or when the wall clock stays ahead for a while; a jump that is taken back at once is
-ignored. If the wall clock was set back, time runs at half speed until the two meet.
+ignored. If the wall clock was set back, time runs at half speed until the two meet, in small steps:
+a writer that was held up for long does not take back half of that time at once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 
 AHEAD_NS = 1_000_000_000  # smaller differences are the usual drift
 BELIEVE_NS = 60_000_000_000  # how long a jump forward must last before it is followed
+STEP_NS = 50_000_000  # the most that one look takes back
 
 
 class Clock:
@@ -38,7 +40,7 @@ class Clock:
         elif ticks - self._ahead_since > BELIEVE_NS:
             self.offset += ahead
         if ahead < -AHEAD_NS:
-            self.offset -= min(-ahead, passed // 2)
+            self.offset -= min(-ahead, passed // 2, STEP_NS)
         return -ahead if ahead < -AHEAD_NS else 0
 
     def _add_sleep(self) -> None:
