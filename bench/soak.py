@@ -5,7 +5,7 @@ own; with `--src DIR` they run another version's code. Each listener holds an ev
 when the run grows, asks what the Overview and the Metrics page ask, at most once in two seconds.
 Memory is the server's resident set, and the part of it that no file backs: pages of files can be
 dropped at any time. What a server keeps of each step lies in files, but for a little, so the run
-has a small share in the growth; `--pace` (steps a second) tells it apart. Texts have no share, which
+has a small share in the growth; `--pace` (steps a second) tells it apart. Texts have no share, as
 `--text` (characters of a completion) shows.
 """
 
