@@ -32,7 +32,8 @@ def begin() -> None:
     """From now on, keep large pieces of this process in files."""
     global _place
     chosen = os.environ.get("TMPDIR") or not os.access(ON_DISK, os.W_OK)
-    _place = tempfile.gettempdir() if chosen else ON_DISK
+    with contextlib.suppress(OSError):  # there may be no folder for such files at all
+        _place = tempfile.gettempdir() if chosen else ON_DISK
 
 
 def table(rows: pa.Table) -> pa.Table:
