@@ -26,6 +26,9 @@ class StepMarks:
         order = np.argsort(steps, kind="stable")
         return cls(steps[order], np.fromiter(marks.values(), np.int64, len(marks))[order])
 
+    def by_step(self) -> dict[int, int]:
+        return dict(zip(self.steps.tolist(), self.marks.tolist(), strict=True))
+
     def has(self, steps: Ints) -> np.ndarray:
         """Which of these steps are here."""
         return np.isin(steps, self.steps)

@@ -118,8 +118,7 @@ class SealedSet:
         if table not in self._steps:
             file = self.files.get(f"{table}.parquet")
             self._steps[table] = StepMarks.of({} if file is None else file.count_by_step())
-        counts = self._steps[table]
-        return dict(zip(counts.steps.tolist(), counts.marks.tolist(), strict=True))
+        return self._steps[table].by_step()
 
     def summaries(self, level: int) -> Summaries | None:
         """A level of the pyramid, over all names end to end."""
@@ -284,10 +283,6 @@ def _reading(columns: Sequence[str]) -> Callable[[SealedFile, int], pa.Table]:
     return lambda file, group: file.read(columns, [group])
 
 
-def _decoded_with_state(file: SealedFile, group: int) -> pa.Table:
-    return paged.table(file.read(WITH_STATE, [group]))
-
-
 def _decoded_plain(file: SealedFile, group: int) -> Summaries | None:
     table = file.read(metric_table.FEW, [group])
     if not len(table):
@@ -297,7 +292,9 @@ def _decoded_plain(file: SealedFile, group: int) -> Summaries | None:
 
 # Neighbouring names are read one after the other. Decoding with states takes 25 ms, or 120 where
 # states are long: then a group has 50 MB, and two of them must stay.
-_with_state = RecentGroups(_decoded_with_state, lambda table: int(table.nbytes), 128 << 20)
+_with_state = RecentGroups[pa.Table, SealedFile](
+    lambda file, group: paged.table(file.read(WITH_STATE, [group])), lambda table: table.nbytes, 128 << 20
+)
 # A doctor reads twenty names at every step of a run; 10,000 points of one take 3 ms and 0.8 MB.
 _rows = RecentGroups(SealedSet.decoded_rows, lambda rows: 80 * len(rows), 32 << 20)
 _plain = RecentGroups(_decoded_plain, lambda plain: 0 if plain is None else 24 * len(plain), 96 << 20)
