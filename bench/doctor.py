@@ -50,11 +50,12 @@ doctor has no name for it.
 """
 
 
+AGAIN = {604, 605, 613, 633, 634, 635, 731}  # seeds judged once by earlier rules, and not tuned on
 ORIGINS = ("rldoctor", "rlprobe", "ours", "trl")
-SEEN = (
-    "Rules were tuned while seeds 7, 11, 21 to 23, 31, 201, 202, 401, 501 to 503, 511, 512, 601 to 603, 611, 612, "
-    "621 to 623, 631, 632, 701, 711, 721 and 722 were seen."
-)
+SEEN = {  # seeds whose runs were looked at while rules were tuned
+    *(7, 11, *range(21, 24), 31, 201, 202, 401, *range(501, 504), 511, 512, *range(601, 604), 611, 612),
+    *(*range(621, 624), 631, 632, 701, 711, 712, 721, 722),
+}
 
 
 def main() -> None:
@@ -129,14 +130,25 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
 
 
 def _seeds(patients: Sequence[Patient]) -> str:
-    """Which seeds the runs have, by origin."""
-    known: dict[str, set[str]] = defaultdict(set)
+    """Which seeds the runs have, by origin, and which of them were seen."""
+    known: dict[str, set[int]] = defaultdict(set)
     for patient in patients:
-        found = re.search(r"-(\d+)(-[\d.]+-\d+-|$)", patient.id)
-        known[patient.fault.split("/")[0]].add(found[1] if found else "?")
-    return (
-        "Seeds: " + "; ".join(f"{origin} {', '.join(sorted(seeds))}" for origin, seeds in known.items()) + f". {SEEN}"
+        known[patient.fault.split("/")[0]].add(_seed(patient))
+    listed = "; ".join(f"{origin} {_listed(seeds)}" for origin, seeds in known.items())
+    again = _listed(AGAIN & {seed for seeds in known.values() for seed in seeds})
+    text = f"Seeds: {listed}. Rules were tuned while runs of these seeds were seen: {_listed(SEEN)}."
+    return text + (
+        f" Runs of {again} had been judged by earlier rules, and nothing was tuned on them." if again else ""
     )
+
+
+def _seed(patient: Patient) -> int:
+    found = re.search(r"-(\d+)(-[\d.]+-\d+-|$)", patient.id)
+    return int(found[1]) if found else -1
+
+
+def _listed(seeds: set[int]) -> str:
+    return ", ".join(str(seed) for seed in sorted(seeds))
 
 
 def _fault_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
@@ -165,9 +177,13 @@ def _sooner(faults: dict[str, list[Patient]], ours: Any, rivals: Any) -> list[st
         if both:
             lines.append(
                 f"Of {len(both)} runs of {origin}'s scenarios that both name, ours names {first} first and {origin} "
-                f"{last}; ours is {round(statistics.median(ahead))} steps ahead in the median."
+                f"{last}; in the median ours is {_ahead(round(statistics.median(ahead)))}."
             )
     return lines
+
+
+def _ahead(steps: int) -> str:
+    return f"{steps} steps ahead" if steps > 0 else f"{-steps} steps behind" if steps < 0 else "as soon"
 
 
 def _healthy_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
@@ -211,14 +227,21 @@ def figures(patients: Sequence[Patient], ours: dict[str, Verdict]) -> dict[str, 
 
 
 def sentences(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[str]:
-    f = figures(patients, ours)
-    return [
+    """The sums, first of runs on which nothing was tuned, judged once."""
+    fresh, seen = ([p for p in patients if (_seed(p) in SEEN) == known] for known in (False, True))
+    lines = []
+    for some, of in ((fresh, "seeds on which no rule was tuned"), (seen, "seeds that were seen")):
+        if some:
+            lines += [f"Runs of {of}. {_sums(figures(some, ours))}", ""]
+    return [*lines, "microsoft's post-training-toolkit 0.0.1, the version on PyPI, holds no code, so it has no column."]
+
+
+def _sums(f: dict[str, float]) -> str:
+    return (
         f"Ours names {f['named']:.0f} of {f['runs']:.0f} faulty runs, {f['soon']:.0f} of them within {WITHIN} steps of "
         f"their data. In {f['steps']:,.0f} healthy steps it raises {f['during']:.0f} alarms ({f['bad']:.0f} bad) "
-        f"during the runs, of which {f['alarms']:.0f} stand at their end.",
-        "",
-        "microsoft's post-training-toolkit 0.0.1, the version on PyPI, holds no code, so it has no column.",
-    ]
+        f"during the runs, {f['alarms']:.0f} of them to the end."
+    )
 
 
 def rows(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[dict[str, str]]:
