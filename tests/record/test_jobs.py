@@ -31,6 +31,7 @@ run = rs.init(dir=sys.argv[1], host=False, **json.loads(sys.argv[2]))
 print(run.id, flush=True)
 sys.stdin.readline()
 run.log({"value": float(os.environ["VALUE"])}, step=1)
+run.flush(60)
 run.finish()
 """
 
@@ -162,6 +163,7 @@ def test_a_crashed_run_whose_pid_is_used_again_gets_a_new_attempt(tmp_path: Path
     """Its number lives on in another process, which is not the one that recorded."""
     run = rs.init(id="again", dir=tmp_path, host=False)
     run.log({"a": 1.0}, step=1)
+    assert run.flush(60)  # a busy disk may take longer than `finish` waits
     run.finish()
     facts = json.loads((tmp_path / "again" / "run.json").read_text())
     facts["process"] |= {"pid": os.getppid(), "start_ticks": 1}
@@ -169,5 +171,6 @@ def test_a_crashed_run_whose_pid_is_used_again_gets_a_new_attempt(tmp_path: Path
     (tmp_path / "again" / "run.json").write_text(json.dumps(facts | {"state": "running"}))
     again = rs.init(id="again", dir=tmp_path, host=False)
     again.log({"a": 5.0}, step=1)
+    assert again.flush(60)
     again.finish()
     assert rs.open(tmp_path).run("again").series("a")["value"].tolist() == [5.0]
