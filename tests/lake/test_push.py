@@ -45,6 +45,17 @@ def test_a_long_life_with_resumes_and_tidies_loses_no_sample(tmp_path: Path, lak
     check_same(lake, life, ["samples", "evals"])
 
 
+def test_a_resumed_run_stays_in_the_list_when_its_logs_are_sealed(lake: Place, life: Life) -> None:
+    life.grow()
+    life.resume()
+    life.grow()
+    pushed(lake, life)
+    life.rotate()
+    life.seal()
+    pushed(lake, life)
+    check_same(lake, life, ["runs"])
+
+
 def test_a_second_push_adds_nothing(lake: Place, life: Life) -> None:
     for _ in range(3):
         life.happen()

@@ -50,8 +50,11 @@ class Loading:
         prefix = spool.prefix_of(self._project, self._folder.name)
         return spool.missing(self._folder.path, self._names, self._held.files, prefix)
 
+    def _first(self) -> int:
+        return (self._held.ship + 1) * PARTS_OF_A_SHIP
+
     def _next(self) -> int:
-        return (self._held.ship + 1) * PARTS_OF_A_SHIP + len(self.ship.parts) + 1
+        return self._first() + len(self.ship.parts) + 1
 
     def _add(self, part: Part) -> None:
         self.ship.dropped |= parts.overlapping(self._held.parts, part.ranges)
@@ -72,7 +75,8 @@ class Loading:
         record = {column.name: row[column.name] for column in TABLES["runs"]} | {"project": self._project}
         if record != {name: self._held.record.get(name) for name in record}:
             rows = pa.Table.from_pylist([row], arrow.schema(TABLES["runs"]))
-            numbered = parts.numbered(rows, "runs", self._project, self._folder.name, self._next())
+            number = self._first()  # of no part: what drops a part must not drop the record
+            numbered = parts.numbered(rows, "runs", self._project, self._folder.name, number)
             self.ship.rows["runs"], self.ship.record = [numbered], record
 
     def _add_attempts(self) -> None:
