@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from rollscope.lake.check import check
 from rollscope.lake.deletion import delete
 from rollscope.lake.place import Place
 from rollscope.lake.tables import OF_RUNS
-from rollscope.lake.tidy import tidy
+from rollscope.lake.tidy import _remove_rows, tidy
 from tests.lake.life import Life, check_same, pushed
 
 TIDY = (
@@ -81,6 +83,44 @@ def test_the_book_of_a_run_does_not_grow_with_its_ships(lake: Place, life: Life)
     assert not check(lake).problems
     life.grow()
     assert pushed(lake, life).ships == 1  # it goes on from what is left
+
+
+class Meanwhile:
+    """A connection, with what others do before its first deletion and its first commit."""
+
+    def __init__(self, connection: Any, acts: dict[str, Callable[[], object]]) -> None:
+        self._connection, self._acts = connection, acts
+
+    def execute(self, query: str) -> Any:
+        self._acts.pop(query.split()[0], lambda: None)()
+        return self._connection.execute(query)
+
+
+def test_who_ships_during_a_tidy_loses_nothing_and_keeps_it_from_nothing(
+    team: Place, life: Life, tmp_path: Path
+) -> None:
+    other = Life(tmp_path / "runs", "r2", seed=1)
+    for one in (life, other):
+        one.grow()
+        pushed(team, one)
+        one.rotate()
+        one.seal()
+        pushed(team, one)  # the parts of the logs are dropped
+
+    def push_anew() -> None:
+        delete(team, "r2")
+        pushed(team, other)  # with parts of the same numbers
+
+    def ship() -> None:
+        other.grow()
+        pushed(team, other)
+
+    with engine.connected(team) as connection:
+        _remove_rows(Meanwhile(connection, {"DELETE": push_anew, "COMMIT": ship}))  # type: ignore[arg-type]
+    assert not book_lines(team)["dropped"]
+    for one in (life, other):
+        check_same(team, one, ["steps"])
+        delete(team, one.path.name)  # all tests share this catalogue
 
 
 def test_a_tidy_that_is_killed_loses_nothing(lake: Place, life: Life) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
 KEEP_SECONDS = 86_400.0  # a push may have stored an object that it has not committed yet
+TRIES = 5  # while others ship: a commit to a table makes a deletion from it fail
 
 
 @dataclass(slots=True)
@@ -74,16 +76,36 @@ def _files(connection: duckdb.DuckDBPyConnection) -> int:
 def _remove_rows(connection: duckdb.DuckDBPyConnection) -> None:
     """Remove rows that nobody reads any more, then what the book says of them.
 
-    If somebody else's commit is first, what is left is removed next time.
+    If others ship all the time, what is left is removed next time.
     """
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE dead AS {_DROPPED}")
+    removed = [_removed(connection, [_dead_rows(name)]) for name in TABLES]
+    if all(removed):  # the book hides rows of dropped parts as long as there are any
+        _removed(connection, [f"lake.book.{name} x WHERE {_DEAD}" for name in ("replaced", "parts", "dropped")])
+    for name, spent in _SPENT.items():
+        _removed(connection, [f"lake.book.{name} x WHERE {spent}"])
+    connection.execute("DROP TABLE dead")
+
+
+def _removed(connection: duckdb.DuckDBPyConnection, rows: Sequence[str]) -> bool:
+    """Delete rows in one transaction; again if a ship was first. True if they are gone."""
     import duckdb
 
-    connection.execute("CREATE OR REPLACE TEMP TABLE dead AS SELECT DISTINCT run, part FROM lake.book.dropped")
-    with contextlib.suppress(duckdb.TransactionException):
-        for name in TABLES:
-            _remove_dead(connection, name)
-        _shorten_book(connection)
-    connection.execute("DROP TABLE dead")
+    for _ in range(TRIES):
+        with contextlib.suppress(duckdb.TransactionException):
+            connection.execute("BEGIN")
+            for some in rows:
+                connection.execute(f"DELETE FROM {some}")
+            connection.execute("COMMIT")
+            return True
+    return False
+
+
+# Parts that were dropped, with the time of the run's first ship: a run that was deleted and pushed
+# again meanwhile has parts of the same numbers, which count.
+_FIRST = "SELECT run, min(time_ns) AS first FROM lake.book.ships GROUP BY run"
+_DROPPED = f"SELECT DISTINCT run, part, first FROM lake.book.dropped JOIN ({_FIRST}) USING (run)"
+_DEAD = f"EXISTS (FROM dead d JOIN ({_FIRST}) USING (run, first) WHERE d.run = x.run AND d.part = x.part)"
 
 
 # What the book says of it makes no difference any more: objects that files are not made of, ships
@@ -101,25 +123,14 @@ _SPENT = {
 }
 
 
-def _shorten_book(connection: duckdb.DuckDBPyConnection) -> None:
-    """Forget parts whose rows are gone, all at once, and what has no meaning any more."""
-    connection.execute("BEGIN")
-    for name in ("replaced", "parts", "dropped"):
-        dead = "EXISTS (FROM dead WHERE dead.run = x.run AND dead.part = x.part)"
-        connection.execute(f"DELETE FROM lake.book.{name} x WHERE {dead}")
-    for name, spent in _SPENT.items():
-        connection.execute(f"DELETE FROM lake.book.{name} x WHERE {spent}")
-    connection.execute("COMMIT")
-
-
-def _remove_dead(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Remove rows that views leave out for ever."""
-    dead = "EXISTS (FROM dead d WHERE d.run = x.run AND d.part = x.part)"
+def _dead_rows(table: str) -> str:
+    """The rows of a table that views leave out for ever."""
+    dead = _DEAD
     if table == "samples":
         dead += f" OR EXISTS (FROM ({_REPLACED}) p WHERE p.run = x.run AND p.id = x.id AND p.part > x.part)"
     if table == "runs":
         dead = "EXISTS (FROM lake.rows.runs later WHERE later.run = x.run AND later.part > x.part)"
-    connection.execute(f"DELETE FROM lake.rows.{table} x WHERE {dead}")
+    return f"lake.rows.{table} x WHERE {dead}"
 
 
 def forget(connection: duckdb.DuckDBPyConnection, keep_seconds: float) -> None:
