@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rollscope.lake import engine, ledger
+from rollscope.lake import engine, kept, ledger
 from rollscope.lake.cache.mirroring import Mirroring
 from rollscope.lake.deletion import delete
 from rollscope.lake.engine import LakeUnreachable
@@ -55,6 +56,25 @@ def test_threads_hand_a_catalogue_on_and_leave_it_to_others_in_the_end(lake: Pla
     assert len(done) == 36
     look = "import sys; from rollscope.lake import place, ledger; ledger.read(place.read(sys.argv[1]), 'nothing')"
     subprocess.run([sys.executable, "-c", look, lake.folder], check=True, timeout=4 * PATIENCE)
+
+
+def test_a_catalogue_is_attached_once_for_the_threads_that_wait(lake: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    attach, attached, used = engine._attach, list[bool](), list[object]()
+    monkeypatch.setattr(engine, "HANDED_ON_SECONDS", math.inf)
+    monkeypatch.setattr(engine, "_attach", lambda *given: attached.append(True) or attach(*given))
+
+    def use() -> None:
+        with engine.connected(lake) as connection:
+            used.append(connection)
+
+    threads = [threading.Thread(target=use, daemon=True) for _ in range(4)]
+    with kept.alone(lake):
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: kept._waiting.total() == len(threads))
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(used) == 4 and len(attached) == 1 and not kept._handed_on
 
 
 def test_a_kept_connection_outlives_a_restart_of_postgres(team: Place, life: Life, postgres: Postgres) -> None:
