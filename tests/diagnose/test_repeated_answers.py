@@ -6,6 +6,8 @@ import pickle
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 import rollscope as rs
 from rollscope.diagnose.reading import repeated_answers
 from rollscope.diagnose.reading.repeated_answers import RepeatedAnswers
@@ -37,6 +39,19 @@ def test_steps_that_are_no_longer_chosen_are_forgotten(tmp_path: Path) -> None:
         sizes.append(len(kept._answers))
     assert sizes[0] and max(sizes) <= repeated_answers.MOST_KEPT
     assert kept.drift(until=30).repeated == 2, "what is asked for again is read again"
+
+
+def test_steps_that_could_not_be_read_are_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = record(tmp_path, range(20), "yes")
+    kept = RepeatedAnswers(reader)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="too many open files"):
+        patch.setattr(repeated_answers, "_answers", _fail)
+        kept.drift()
+    assert kept.drift().repeated == 2
+
+
+def _fail(rows: object) -> None:
+    raise OSError("too many open files")
 
 
 def test_the_hash_tells_prompts_from_answers() -> None:

@@ -79,14 +79,15 @@ class RepeatedAnswers:
         changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
         if not changed:
             return
-        self._marks |= marks
-        self._answers |= {step: [] for step in changed}
+        found: dict[int, list[Answer]] = {step: [] for step in changed}
         for step, answer in _answers(self._run.samples_of_steps(COLUMNS, changed)):
-            self._answers[step].append(answer)
+            found[step].append(answer)
+        self._answers |= found
         for step in changed:
             counts = Counter(key for key, _, _ in self._answers[step])
             self._keys[step] = frozenset(counts)
             self._twice[step] = frozenset(key for key, count in counts.items() if count > 1)
+        self._marks |= marks
         self._forget_all_but(marks)
 
     def _forget_all_but(self, asked: Collection[int]) -> None:
