@@ -15,8 +15,9 @@ from rollscope.diagnose import Case, Finding, all_rules, diagnosis, story
 from rollscope.diagnose.aggregates import Chunk, compute
 from rollscope.diagnose.engine import examine
 from rollscope.diagnose.needs import AboutRun, Evaluations, FromSamples, HostOf, Need
+from rollscope.diagnose.reading import live_numbers
 from rollscope.diagnose.reading.about import About
-from rollscope.diagnose.reading.live_numbers import MOST_STEPS, spread_steps
+from rollscope.diagnose.reading.live_numbers import MOST_STEPS, LiveNumbers, spread_steps
 from rollscope.diagnose.rule import make
 from rollscope.store.run import Run
 
@@ -92,6 +93,22 @@ def test_a_growing_run_gives_the_numbers_of_one_read_at_once(tmp_path: Path) -> 
     assert grown is not None and once is not None and grown.step.tolist() == [0, 1]
     np.testing.assert_allclose(grown.value, once.value)
     assert grown.value[0] < 0.5 < grown.value[1]
+
+
+def test_samples_that_could_not_be_read_are_read_when_one_asks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with record(tmp_path) as run:
+        run.log_samples(samples(0), step=0)
+    numbers = LiveNumbers(rs.open(tmp_path).run(run.id))
+    with monkeypatch.context() as patch, pytest.raises(FileNotFoundError):
+        patch.setattr(live_numbers, "compute", _sealed_meanwhile)
+        numbers.series("length_reward")
+    assert numbers.series("length_reward") is not None
+
+
+def _sealed_meanwhile(*_: object) -> None:
+    raise FileNotFoundError
 
 
 def test_one_can_ask_what_it_would_have_said_at_an_earlier_step(tmp_path: Path) -> None:

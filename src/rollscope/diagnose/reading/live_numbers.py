@@ -50,17 +50,17 @@ class _Kept:
     def refresh(self) -> None:
         if self._version == self._run.version:
             return
-        self._version = self._run.version
+        version, resumes = self._run.version, self._run.resumes
         counts = self._run.count_by_step("samples")
-        resumes = self._run.resumes
         chosen = self._choose(sorted(counts))
         marks = StepMarks.of({step: counts[step] + RESUMED * resumes for step in chosen})
         changed = marks.changed_since(self._marks)
         gone = [] if self._is_text else marks.gone_since(self._marks)
+        rows = self._read(None if len(changed) == len(counts) else changed) if changed else None
         self._drop([*changed, *gone])
-        self._marks = marks
-        if changed:
-            self._add(Chunk(self._read(None if len(changed) == len(counts) else changed)))
+        if rows is not None:
+            self._add(Chunk(rows))
+        self._version, self._marks = version, marks  # what could not be read is read next time
 
     def _read(self, steps: list[int] | None) -> pa.Table:
         """Samples of some steps; without steps all, which needs no search."""
