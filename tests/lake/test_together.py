@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rollscope.lake import engine, kept, ledger
+from rollscope.lake import engine, kept, ledger, making
 from rollscope.lake.cache.mirroring import Mirroring
 from rollscope.lake.deletion import delete
 from rollscope.lake.engine import LakeUnreachable
@@ -75,6 +75,20 @@ def test_a_catalogue_is_attached_once_for_the_threads_that_wait(lake: Place, mon
     for thread in threads:
         thread.join(PATIENCE)
     assert len(used) == 4 and len(attached) == 1 and not kept._handed_on
+
+
+def test_who_waits_for_one_lake_keeps_nobody_from_another(lake: Place, tmp_path: Path) -> None:
+    other, used = making.init(str(tmp_path / "other")), list[object]()
+
+    def use() -> None:
+        with engine.connected(other) as connection:
+            used.append(connection)
+
+    thread = threading.Thread(target=use, daemon=True)
+    with kept.alone(lake):
+        thread.start()
+        thread.join(PATIENCE)
+        assert used
 
 
 def test_a_kept_connection_outlives_a_restart_of_postgres(team: Place, life: Life, postgres: Postgres) -> None:

@@ -40,7 +40,7 @@ class Kept:
 
 _idle: dict[Key, list[Kept]] = {}
 _lock = threading.Lock()
-_turn = threading.RLock()  # DuckDB opens a file once per process
+_turns: dict[str, threading.RLock] = {}  # file -> whose turn it is: DuckDB opens a file once per process
 _waiting: Counter[str] = Counter()  # file -> threads that want it
 _handed_on: dict[str, tuple[Key, Kept]] = {}  # file -> a connection that has it open, and its key
 
@@ -53,16 +53,17 @@ def alone(place: Place) -> Iterator[None]:
         return
     file = _file(place)
     with _lock:
+        turn = _turns.setdefault(file, threading.RLock())
         _waiting[file] += 1
     try:
-        _turn.acquire()
+        turn.acquire()
     finally:
         with _lock:
             _waiting[file] -= 1
     try:
         yield
     finally:
-        _turn.release()
+        turn.release()
 
 
 def _file(place: Place) -> str:
@@ -101,13 +102,14 @@ def give_back(key: Key, one: Kept) -> None:
 
 def _forget() -> None:
     """In a forked child: to close the parent's sessions would end them for the parent, too."""
-    global _lock, _turn
+    global _lock
     for one in [*(one for some in _idle.values() for one in some), *(one for _, one in _handed_on.values())]:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(one.connection))  # so nothing closes it
     _idle.clear()
     _handed_on.clear()
     _waiting.clear()
-    _lock, _turn = threading.Lock(), threading.RLock()
+    _turns.clear()
+    _lock = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forget)
