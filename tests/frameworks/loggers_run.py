@@ -42,7 +42,10 @@ def role_of_trinity(out: str, role: str, both: object) -> None:
     import pandas as pd
     from trinity.utils.monitor import MONITOR
 
-    config = Space(monitor=Space(cache_dir=out, monitor_args={"host": False}), algorithm=Space(algorithm_type="grpo"))
+    config = Space(
+        monitor=Space(cache_dir=out, monitor_args={"host": False, "name": "told"}),
+        algorithm=Space(algorithm_type="grpo"),
+    )
     monitors = [
         MONITOR.get(name)(project="p", group="g", name="n", role=role, config=config)
         for name in ("rollscope.sources.trinity.RollscopeMonitor", "tensorboard")

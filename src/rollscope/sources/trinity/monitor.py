@@ -15,7 +15,7 @@ from rollscope.sources.live.values import by_split, numbers
 EXPLORE = "explore_step"  # the explorer counts batches of tasks, not updates
 
 
-def started(project: str, name: str, **more: Any) -> Any:
+def started(project: str, name: str, /, **more: Any) -> Any:
     """The run of a job: the id is one, so whoever starts second finds it alive and joins it."""
     from rollscope.record.start import init
 
