@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
+import threading
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -97,6 +101,33 @@ def test_a_reader_keeps_little_memory_of_each_step(world: Any, monkeypatch: pyte
         kept.append(tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes())
     tracemalloc.stop()
     assert (kept[1] - kept[0]) / 384 < 1100  # bytes a step: 590 so, and 1,840 without files
+
+
+def test_pages_are_dropped_while_other_threads_keep_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paged, "_place", str(tmp_path))
+    monkeypatch.setattr(paged, "FEWEST", 1)
+    kept = [one for _ in range(500) for one in paged.arrays([np.arange(8)])]
+    keeping = threading.Thread(target=lambda: [kept.extend(paged.arrays([np.arange(8)])) for _ in range(500)])
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        keeping.start()
+        while keeping.is_alive():
+            paged.drop_pages()
+    finally:
+        keeping.join()
+        sys.setswitchinterval(interval)
+    assert len(kept) == 1000 and all((one == np.arange(8)).all() for one in kept)
+
+
+def test_files_leave_half_of_the_handles_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paged, "_place", str(tmp_path))
+    monkeypatch.setattr(paged, "FEWEST", 1)
+    gc.collect()
+    before = len(paged._maps)
+    monkeypatch.setattr(os, "sysconf", {"SC_OPEN_MAX": 2 * before + 6}.__getitem__)
+    kept = [paged.table(pa.table({"a": [number]})) for number in range(9)]
+    assert len(paged._maps) == before + 3 and [one["a"].to_pylist() for one in kept] == [[n] for n in range(9)]
 
 
 def test_a_question_is_asked_again_for_as_long_as_logs_are_sealed_under_it(world: Any) -> None:
