@@ -29,6 +29,22 @@ def test_what_was_logged_comes_back(world: Any) -> None:
     assert np.isnan(series(world, "b")["value"]).all()
 
 
+@pytest.mark.parametrize("points", [None, 100])
+@pytest.mark.parametrize("sealed", [False, True])
+def test_what_a_caller_does_to_an_answer_changes_no_later_one(world: Any, sealed: bool, points: int | None) -> None:
+    w = world.writer()
+    for step in range(5):
+        w.metrics(step, {"a": float(step)})
+    w.finish()
+    if sealed:
+        logs.seal(str(world.run))
+    run = rs.open(world.root).run("r1")
+    for column in run.series("a", points=points).values():
+        column[:] = 7
+    again, fresh = run.series("a", points=points), series(world, "a", points=points)
+    assert all(np.array_equal(again[name], fresh[name], equal_nan=True) for name in fresh)
+
+
 def test_within_a_writer_plain_numbers_replace_and_partials_add(world: Any) -> None:
     w = world.writer()
     w.metrics(1, {"plain": 1.0, "share": Mean(3.0, 4.0)})

@@ -150,6 +150,11 @@ def on_clock(step: Ints, time_ns: Ints, x: str, clocks: dict[str, NDArray[Any]],
     return np.interp(step, clocks["step"][known], reading[known])
 
 
+def owned(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Columns that a caller may change: the points themselves are kept for the next question."""
+    return {name: column.copy() for name, column in columns.items()}
+
+
 def exact(series: Points) -> dict[str, NDArray[Any]]:
     """All points as columns; integers also exactly."""
     columns: dict[str, NDArray[Any]] = {
@@ -160,7 +165,7 @@ def exact(series: Points) -> dict[str, NDArray[Any]]:
         "min": series.low,
         "max": series.high,
     }
-    return columns if series.exact is None else {**columns, "exact": series.exact}
+    return owned(columns if series.exact is None else {**columns, "exact": series.exact})
 
 
 def bucketed(series: Points, x: Floats, count: int) -> dict[str, NDArray[Any]]:
@@ -169,4 +174,4 @@ def bucketed(series: Points, x: Floats, count: int) -> dict[str, NDArray[Any]]:
     if len(x) > count:
         edges = buckets.grid(float(np.nanmin(x)), float(np.nanmax(x)), count)
         _, x, summaries = buckets.sparse(summaries, x, edges)
-    return {"x": x, **summaries.columns()}
+    return owned({"x": x, **summaries.columns()})
