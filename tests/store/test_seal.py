@@ -193,6 +193,24 @@ def test_of_a_log_and_its_set_the_set_wins(world: Any) -> None:
     assert same(before, everything(world))
 
 
+def test_a_log_may_be_removed_while_it_is_looked_at(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world, 1, 1)
+    before = everything(world)
+    log = next(iter(world.run.glob("*.0000.log")))
+    raw, size_of = log.read_bytes(), os.path.getsize
+    logs.seal(str(world.run))
+    log.write_bytes(raw)  # the set stands, and its sealer is about to remove the log
+
+    def removed(path: Any) -> int:
+        log.unlink(missing_ok=True)
+        return size_of(path)
+
+    monkeypatch.setattr(os.path, "getsize", removed)
+    run = rs.open(world.root).run("r1")
+    monkeypatch.undo()
+    assert run.series("plain")["value"].tolist() == before["plain"]["value"].tolist() and not log.exists()
+
+
 def test_a_log_that_grew_after_it_was_sealed_loses_nothing(world: Any) -> None:
     w = world.writer()
     w.metrics(0, {"a": 1.0})

@@ -98,7 +98,7 @@ class Folder:
     def _tail(self, name: str, start: int) -> Tail | None:
         """The part of a log that is not sealed: all of it, or bytes written after it was sealed."""
         path = os.path.join(self.path, name)
-        if start and not (os.path.exists(path) and os.path.getsize(path) > start):
+        if start and _size(path) <= start:
             return None
         known = self.tails.get(name)
         return known if known is not None and known.start == start else Tail(path, self.words, start)
@@ -230,6 +230,14 @@ class Folder:
         """The parts of a table, one or more per file; only narrow columns of sealed sets."""
         parts = [rows for sealed in self.sets if (rows := sealed.table(name)) is not None]
         return parts + [rows for tail in self.tails.values() for rows in tail.tables(name)]
+
+
+def _size(path: str) -> int:
+    """The bytes of a log; 0 if a sealer has just removed it."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def _rows(file: SealedSet | Tail, name: str, since: int | None) -> Rows:
