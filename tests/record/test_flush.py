@@ -6,6 +6,7 @@ import os
 import pytest
 
 import rollscope as rs
+from rollscope.record.write import drain
 
 
 class Unreadable:
@@ -132,3 +133,15 @@ def test_a_disk_that_took_bytes_and_lost_them_is_told_by_the_flush(init, monkeyp
     run.log({"a": 3.0}, step=2)
     assert run.flush(60)
     run.finish()
+
+
+def test_the_last_row_of_a_run_says_how_it_ended(init, recorded, monkeypatch):
+    """A sign of life that is due while the run ends would say that it still runs."""
+    monkeypatch.setattr(drain, "BEAT_SECONDS", 0.0)
+    run = init()
+    run.log({"a": 1.0}, step=0)
+    assert run.flush(60)
+    run.finish()
+    states = [row["state"] for row in recorded(run).rows["runs"] if "state" in row]
+    assert states[-1] == "finished" and states.count("running") > 1
+    assert rs.open(run.folder.parent).run(run.id).state == "finished"

@@ -183,6 +183,7 @@ class Drain:
             return False
         try:
             self.intake.close_all_steps()
+            self.beats = False  # a row that says "running" must not follow the last one
             self.backlog.add("runs", final_rows())
             written = self.settle(patience if not self._failing else 0.0)
             self._close_sinks(patience)
