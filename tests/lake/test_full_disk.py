@@ -36,7 +36,9 @@ print(run.losses)
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(folder)], check=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs is not allowed here")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

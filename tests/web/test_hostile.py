@@ -164,7 +164,7 @@ def test_a_text_is_shown_as_text(site: tuple[str, Path], browser: Any, name: str
         "[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)"
     ) == [0, 0]
     assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in watched.requests)
-    # `j` may have opened the sample whose files are refused. Each failure is listed with its address too.
+    # `j` may have opened the sample whose files are refused; each failure has its address too.
     failures = [e for e in watched.errors if not e.startswith("Failed to load resource")]
     assert [e for e in failures if "/media/" not in e] == []
     watched.context.close()
