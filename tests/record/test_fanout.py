@@ -111,6 +111,27 @@ def test_a_step_waits_for_its_batch_to_be_computed(init, monkeypatch):
     assert all({"a", "reward/mean"} <= row.keys() for row in sink.metrics().values())
 
 
+def test_a_step_waits_for_metrics_that_come_while_the_queue_is_read(init, monkeypatch):
+    import rollscope.record.compute.batch as batches
+    from rollscope.record.write.intake import Intake
+
+    compute, take, sink, go = batches.compute_all, Intake.take, Kept(), threading.Event()
+    monkeypatch.setattr(batches, "compute_all", lambda *args: go.wait() and compute(*args))
+    run = init(sinks=[sink])
+    for step in range(5):
+        run.log_batch({"reward": [1.0, 0.0]}, step=step)
+        run.log({"a": 1.0}, step=step)
+
+    def take_and_compute(intake):
+        take(intake)
+        go.set()
+        assert run._recorder.jobs.worker.settle(GENEROUS)
+
+    monkeypatch.setattr(Intake, "take", take_and_compute)
+    run.finish()
+    assert [set(row.data) for row in sink.rows if row.table == "metrics" and "a" not in row.data] == []
+
+
 @pytest.mark.parametrize("bad", [Raising, Exiting, Hanging])
 def test_a_bad_sink_harms_neither_training_nor_another_sink(init, recorded, monkeypatch, capfd, bad):
     good = Kept()

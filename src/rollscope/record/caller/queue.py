@@ -20,6 +20,7 @@ from rollscope.record.loss import Losses
 from rollscope.store.log.block import Labels
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS
 
+from .computing import Computing
 from .device import Transfer
 from .handover import Chunk
 from .value import Arriving
@@ -80,7 +81,7 @@ class Queue:
         self.sample_bytes = 2000  # of one sample, as the drain last measured it
         self.held = 0  # bytes the drain holds because the disk does not take them
         self.begun: deque[Any] = deque()  # spans that began since the drain last looked
-        self.computing: dict[int, int] = {}  # step -> its batches that are being computed
+        self.computing = Computing()
         self.losses = losses
         self.wake = threading.Event()
         self.idle = False  # the drain sleeps for longer than between two flushes

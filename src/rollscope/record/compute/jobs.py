@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -23,8 +22,8 @@ from .worker import Worker
 class Jobs:
     """Puts the metrics of batches and evaluations into the queue once they are computed.
 
-    The calls of a step are joined before they are computed. `queue.computing` counts the batches of
-    each step that are not computed yet, so that the drain keeps those steps open.
+    The calls of a step are joined before they are computed. `queue.computing` knows the steps whose
+    batches are not computed yet, so that the drain keeps those steps open.
     """
 
     def __init__(self, queue: Queue, counters: Counters, labels: Callable[..., Labels], losses: Losses) -> None:
@@ -36,16 +35,14 @@ class Jobs:
         self._counters = counters
         self._labels = labels
         self._losses = losses
-        self._lock = threading.Lock()
 
     def batch(self, batch: Mapping[str, Any], step: int, time_ns: int) -> None:
         copied = copies.snapshot(batch, self._too_large, self._losses.count)
         ready = copies.Ready(copied)
 
-        with self._lock:
-            self._queue.computing[step] = self._queue.computing.get(step, 0) + 1
+        self._queue.computing.begin(step)
         if not self.worker.put("batches", lambda: self.take(copied, ready, step, time_ns), copies.size(copied)):
-            self._computed(step, 1)
+            self._queue.computing.end(step, 1)
 
     def take(self, copied: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
         """Hold a batch until it can be joined with others of its step."""
@@ -54,7 +51,7 @@ class Jobs:
                 ready.wait()
             call = ready.compute(lambda: Call.of(copied, ready, time_ns))
         except Exception:
-            self._computed(step, 1)
+            self._queue.computing.end(step, 1)
             raise
         self.context.meet(copied)
         for due in self._open.add(step, call):
@@ -86,7 +83,7 @@ class Jobs:
                 except Exception as error:
                     self._losses.count("batches", f"computing failed: {error!r}")
         finally:
-            self._computed(step, self._open.let_go(step))
+            self._queue.computing.end(step, self._open.let_go(step))
 
     def _compute(self, joined: Joined, step: int) -> list[tuple[str | None, str]]:
         """Write the metrics of joined batches that were not written yet. Returns their names."""
@@ -103,14 +100,6 @@ class Jobs:
         for env, metrics in new:
             self._put(metrics, step, time_ns, self._labels(env))
         return [(env, name) for env, metrics in new for name in metrics]
-
-    def _computed(self, step: int, calls: int) -> None:
-        with self._lock:
-            left = self._queue.computing.get(step, calls) - calls
-            if left > 0:
-                self._queue.computing[step] = left
-            else:
-                self._queue.computing.pop(step, None)
 
     def _put(self, metrics: dict[str, Any], step: int, time_ns: int, labels: Labels) -> None:
         if metrics:

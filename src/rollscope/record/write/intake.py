@@ -53,6 +53,7 @@ class Intake:
     def take(self) -> None:
         """Take everything that waits now, and release the interpreter between slices of work."""
         self.waiting, waiting = [], self.waiting
+        computed = self._queue.computing.ended()
         since = time.perf_counter()
         for i, item in enumerate(itertools.chain(waiting, self._queue.take())):
             try:
@@ -62,6 +63,7 @@ class Intake:
             if i % BATCH == BATCH - 1 and time.perf_counter() - since > SLICE_SECONDS:
                 time.sleep(1e-5)
                 since = time.perf_counter()
+        self._queue.computing.forget(computed)
 
     def _take(self, item: Any) -> None:
         if type(item) is tuple:  # the hot kinds
@@ -152,7 +154,7 @@ class Intake:
 
     def close_due_steps(self) -> None:
         """Close steps that later ones have made due, except those with a batch in computation."""
-        self._close(self._steps.due(min(list(self._queue.computing), default=None)))
+        self._close(self._steps.due(self._queue.computing.first))
 
     def close_all_steps(self) -> None:
         self._close(self._steps.close_all())
