@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -36,13 +39,26 @@ run.finish()
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_rank_stays() -> Iterator[None]:
+    yield
+    for rank in Rank.begun:
+        rank.kill()
+        with contextlib.suppress(ValueError):  # its pipes were read already
+            rank.communicate()
+    Rank.begun.clear()
+
+
 class Rank:
+    begun: ClassVar[list[subprocess.Popen[str]]] = []
+
     def __init__(self, host: str, folder: Path, job: dict[str, str], rank: int, value: float, **more: str) -> None:
         clean = {name: text for name, text in os.environ.items() if name not in LAUNCHER}
         mine = {"RANK": str(rank), "WORLD_SIZE": "2", "HOST_OF_RANK": host, "VALUE": str(value)}
         command = [sys.executable, "-c", RANK, str(folder), json.dumps(more)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, env=clean | job | mine, text=True, **pipes)  # type: ignore[call-overload]
+        self.begun.append(self.process)
 
     def id(self) -> str:
         return str(self.process.stdout.readline().strip())

@@ -203,10 +203,13 @@ def is_of_this_launch(note: dict[str, Any], started: float) -> bool:
 
 
 def process_started() -> float:
-    """When this process began, in seconds since 1970."""
+    """When this process began, in seconds since 1970, rounded up: the system counts in ticks.
+
+    Rounded down, a process could take what was written just before it for its own time.
+    """
     ticks = process.start_ticks(os.getpid())
     try:
-        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks or 0) / os.sysconf("SC_CLK_TCK")
+        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME) - ((ticks or 0) + 1) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, AttributeError):
         return _IMPORTED
     return _IMPORTED if ticks is None else time.time() - since_boot
