@@ -25,11 +25,11 @@ class Chunk:
             keep = pc.and_(keep, pc.fill_null(pc.not_equal(rows["split"], "eval"), True))
         rows = rows.filter(keep)
         step = np.asarray(rows["step"], np.int64)
-        if (np.diff(step) < 0).any():
+        if (step[1:] < step[:-1]).any():
             order = np.argsort(step, kind="stable")
             rows, step = rows.take(pa.array(order)), step[order]
         self.rows, self.step = rows, step
-        self.starts: Ints = np.flatnonzero(np.diff(step, prepend=step[0] - 1)) if len(step) else step
+        self.starts: Ints = np.flatnonzero(np.append(True, step[1:] != step[:-1])) if len(step) else step
         self.steps: Ints = step[self.starts]
         self.counts: Ints = np.diff(np.append(self.starts, len(step)))
         self._kept: dict[str, Any] = {}
