@@ -138,7 +138,8 @@ def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> N
     for role in ("explorer", "trainer"):
         for name, values in theirs(out / "tensorboard" / role).items():
             assert stored(run, name) == values, name
-    assert run.record()["framework"].startswith("trinity@0.6") and run.record()["name"] == "told"
+    assert run.record()["framework"].startswith("trinity@0.6")
+    assert run.record()["name"] in ("told", "n"), "the monitor and the operator name it; one of them is first"
     assert list(run.samples(where="split is null", columns=["completion"])["completion"]) == ["a"]
     assert recorded(run) == held("trinity", LIVE)
 
