@@ -16,7 +16,7 @@ class Computing:
     def __init__(self) -> None:
         self._batches: dict[int, int] = {}
         self._ended: deque[tuple[int, int]] = deque()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may end the run in the thread that holds it
 
     def begin(self, step: int) -> None:
         """A batch of this step was handed over."""
