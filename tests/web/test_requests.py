@@ -94,3 +94,18 @@ def test_what_a_page_begins_before_its_modules_is_what_they_ask(url: str, tab: A
         assert begun
         ways = {one.partition("?")[0] for one in begun}
         assert {one for one in asked if one.partition("?")[0] in ways} == {*begun}, page
+
+
+def test_names_of_a_run_that_left_the_charts_do_not_come_late(folder: Path, url: str, tab: Any) -> None:
+    with rs.init(project="p", name="more", id="more", dir=folder, host=False) as run:
+        run.log({"custom/only_here": 1.0}, step=0)
+    held: list[Any] = []
+    tab.route("**/runs/more/names", lambda route: held.append(route))
+    tab.goto(f"{url}r/one/metrics")
+    tab.wait_for_selector(".plot[data-ink]")
+    with tab.expect_request("**/runs/more/names"):
+        tab.click('.rail button[aria-label$="more on charts"]')
+    tab.click('.rail button[aria-label$="more on charts"]')
+    until(tab, "!location.search.includes('more')")
+    held[0].continue_()
+    assert not tab.query_selector_all('[data-metric="custom/only_here"]')

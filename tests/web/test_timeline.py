@@ -164,3 +164,16 @@ def test_the_last_steps_stand_above_the_machines_and_lead_to_the_timeline(timeli
     box = tab.locator(".span-strip").bounding_box()
     tab.click(".span-strip", position={"x": 140, "y": box["height"] / 2})
     tab.wait_for_selector('.step-answer[data-step="230"]')
+
+
+def test_an_older_search_that_answers_late_changes_nothing(timeline: str, tab: Any) -> None:
+    page, held = opened(tab, timeline, 236), list[Any]()
+    page.route("**/timeline/find?text=g236.7", lambda route: held.append(route))
+    with page.expect_request("**/timeline/find?text=g236.7"):
+        page.fill(".timeline [data-search]", "g236.7")
+        page.keyboard.press("Enter")
+    page.fill(".timeline [data-search]", "no such span")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('.timeline .bar').innerText.includes('nothing found')")
+    held[0].continue_()
+    assert "nothing found" in page.inner_text(".timeline .bar")

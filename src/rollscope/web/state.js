@@ -150,25 +150,26 @@ function listOf(id) {
 }
 
 /** Load the names of all runs on the charts. The first run's make the first screen; the others may
- * add cards to it, and let its charts pass. @param {string[]} ids */
-export const loadNames = (ids) =>
+ * add cards to it, and let its charts pass. */
+export const loadNames = () =>
   quietly(async () => {
-    const turn = ids.length > 1 ? ++namesTurn : namesTurn;
-    if (ids.length > 1 && !names.value) {
-      await showNames(ids.slice(0, 1));
+    const [wanted, all] = [ids.value, ids.value.split("\n")];
+    if (all.length > 1 && !names.value) {
+      await showNames(wanted, all.slice(0, 1));
       await drawnOrLate();
     }
-    if (turn === namesTurn) await showNames(ids);
+    await showNames(wanted, all);
   });
 
-/** @param {string[]} ids */
-async function showNames(ids) {
-  const replies = await Promise.all(ids.map(listOf));
-  if (ids[0] !== view.value.run) return;
+/** Show the names of some runs, unless other runs are wanted by then.
+ * @param {string} wanted @param {string[]} some */
+async function showNames(wanted, some) {
+  const replies = await Promise.all(some.map(listOf));
+  if (wanted !== ids.value) return;
   watch.value = replies[0]?.watched ?? null;
   coming.value = mergedNames(replies);
   await new Promise((done) => setTimeout(done)); // the requests leave when this task ends
-  if (ids[0] === view.value.run) names.value = coming.value;
+  if (wanted === ids.value) names.value = coming.value;
 }
 
 const current = computed(() => view.value.run);
@@ -190,12 +191,12 @@ const ids = computed(() =>
   view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : "",
 );
 const needsNames = computed(() => ["metrics", "compare", "glossary"].includes(view.value.page));
-let [namesOf, namesTurn] = ["", 0];
+let namesOf = "";
 effect(() => {
   shown.value = ids.value ? ids.value.split("\n") : [];
   if (!ids.value || !needsNames.value || (namesOf === ids.value && untracked(() => names.value))) return;
   namesOf = ids.value;
-  untracked(() => loadNames(ids.value.split("\n")));
+  untracked(loadNames);
 });
 
 /** The environment whose values charts show. Verdicts and findings are about the whole run. */

@@ -1,6 +1,6 @@
 /** Timeline: lanes of every worker over time, and below them the answer for the step. */
 
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, duration, plural } from "../base/text/format.js";
 import { zoomed } from "../base/timeline/lanes.js";
 import { bind } from "../keys.js";
@@ -125,18 +125,28 @@ function move(by) {
   at.value = at.value < 0 ? now : (own[own.indexOf(now) + by] ?? now);
 }
 
+/** Zoom to a span that was found. @param {{start_s: number, seconds: number} | undefined} span */
+function lookAt(span) {
+  if (!span) return;
+  const pad = Math.max(span.seconds, 1e-3);
+  view.value = [span.start_s - pad, span.start_s + span.seconds + pad];
+}
+
 /** @param {{run: string, index: Index, n: number}} props */
 function Toolbar({ run, index, n }) {
   const [found, setFound] = useState("");
+  const asking = useRef(new AbortController());
   const search = async (/** @type {any} */ event) => {
+    asking.current.abort(); // an older answer must not come after this one
+    asking.current = new AbortController();
     const text = event.target.value.trim();
     if (!text) return setFound("");
-    const { spans } = await get(`runs/${part(run)}/timeline/find?text=${part(text)}`);
-    setFound(spans.length ? plural(spans.length, "span") : "nothing found");
-    const first = spans.find((/** @type {any} */ s) => s.start_s >= view.value[0]) ?? spans[0];
-    if (first) {
-      const pad = Math.max(first.seconds, 1e-3);
-      view.value = [first.start_s - pad, first.start_s + first.seconds + pad];
+    try {
+      const { spans } = await get(`runs/${part(run)}/timeline/find?text=${part(text)}`, asking.current.signal);
+      setFound(spans.length ? plural(spans.length, "span") : "nothing found");
+      lookAt(spans.find((/** @type {any} */ s) => s.start_s >= view.value[0]) ?? spans[0]);
+    } catch (/** @type {any} */ error) {
+      if (error.name !== "AbortError") setFound(error.message);
     }
   };
   return html`

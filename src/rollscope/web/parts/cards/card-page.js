@@ -12,7 +12,7 @@ export function CardPage({ fits, none, first = [] }) {
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [columns, setColumns] = useState(3);
   useEffect(() => {
-    if (!names.value) loadNames([view.value.run, ...view.value.runs]);
+    if (!names.value) loadNames();
   }, []);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => {

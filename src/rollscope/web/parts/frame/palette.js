@@ -96,7 +96,7 @@ export function Palette() {
     box.current?.focus();
   }, []); // before the next key press
   useEffect(() => {
-    if (!names.value && view.value.run) loadNames([view.value.run]);
+    if (!names.value && view.value.run) loadNames();
   }, []);
   const choose = (/** @type {Item | undefined} */ item) => {
     closeOverlay();
