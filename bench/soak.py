@@ -4,9 +4,9 @@
 own; with `--src DIR` they run another version's code. Each listener holds an event stream open and,
 when the run grows, asks what the Overview and the Metrics page ask, at most once in two seconds.
 Memory is the server's resident set, and the part of it that no file backs: pages of files can be
-dropped at any time. What a server keeps of each step lies in files, but for a little, so the run
-has a small share in the growth; `--pace` (steps a second) tells it apart. Texts have no share, as
-`--text` (characters of a completion) shows.
+dropped at any time. Answers come and go, so of each half minute the lowest reading counts: what is
+kept. Its growth is measured after an opening in which modules are imported and caches fill.
+`--pace` (steps a second) and `--text` (characters of a completion) tell what steps and texts add.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+from scipy import stats
 
 import results
 
@@ -32,6 +33,9 @@ HERE = Path(__file__).parent
 LISTENERS = 20
 PATIENCE = 2.0  # seconds between two refreshes of one listener
 EVERY = 5.0  # seconds between two readings of memory
+OPENING = 180.0  # seconds, at most half of the soak
+SPAN = 30.0  # seconds: of their readings the lowest counts
+SHORTEST = 180.0  # seconds: fewer have no three spans after the opening
 NAMES = [f"m/{i}" for i in range(12)]
 TRAIN = """
 import random, sys, time
@@ -119,13 +123,24 @@ def measure(seconds: float, src: Path, pace: float, text: int) -> tuple[list[tup
 
 
 def figures(what: str, memory: list[float]) -> list[dict[str, str]]:
-    third, half = max(1, len(memory) // 3), memory[len(memory) // 2 :]
-    growth = np.polyfit(np.arange(len(half)) * EVERY / 60, half, 1)[0]
+    third = max(1, len(memory) // 3)
+    low, growth, high = slope(memory)
     return [
         results.row(f"{what}, first third", "MB", memory[:third]),
         results.row(f"{what}, last third", "MB", memory[-third:]),
-        results.row(f"{what}, growth in the last half", "MB/min", [float(growth)]),
+        results.row(f"{what}, growth after the opening", "MB/min", [growth]),
+        results.row(f"{what}, growth after the opening, low end of its 95 % interval", "MB/min", [low]),
+        results.row(f"{what}, growth after the opening, high end of its 95 % interval", "MB/min", [high]),
     ]
+
+
+def slope(memory: list[float]) -> tuple[float, float, float]:
+    """Growth of what is kept, in MB a minute, between the ends of its 95 % interval (Theil-Sen)."""
+    opening, each = min(int(OPENING / EVERY), len(memory) // 2), int(SPAN / EVERY)
+    starts = range(opening, len(memory) - each + 1, each)
+    kept = [min(memory[start : start + each]) for start in starts]
+    growth = stats.theilslopes(kept, np.array(starts) * EVERY / 60, 0.95)
+    return float(growth.low_slope), float(growth.slope), float(growth.high_slope)
 
 
 def main() -> None:
@@ -137,6 +152,8 @@ def main() -> None:
     parser.add_argument("--label", default="rollscope serve", help="whose figures these are")
     parser.add_argument("--dry", action="store_true", help="leave results.csv as it is")
     args = parser.parse_args()
+    if args.seconds < SHORTEST:
+        parser.error(f"{args.seconds:g} seconds say nothing about growth; give {SHORTEST:g} or more")
     memory, refreshes = measure(args.seconds, args.src, args.pace, args.text)
     what = f"{LISTENERS} listeners, {args.pace:g} steps/s x {args.text:,}, {args.seconds:.0f} s"
     rows = [
