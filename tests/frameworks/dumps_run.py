@@ -156,8 +156,40 @@ def areal(root: Path) -> None:
         assert done, why
 
 
+def telescope(root: Path) -> None:
+    """Its event logger, with a folder in place of a W&B run. A checkout of it is on the path."""
+    from types import SimpleNamespace
+
+    from telescope.orchestrator.loggers.event_logger import EvalGenerationRollout, EvalPrompt, EventLogger
+    from telescope.orchestrator.loggers.event_logger import GenerationRecord as Generation
+
+    logger = EventLogger()
+    logger.initialize(SimpleNamespace(dir=str(root), name="sums", save=lambda *_, **__: None, summary={}))
+    for i, (group, prompt, completion, reward) in enumerate(ROLLOUTS):
+        at = {"group_id": group, "sample_id": i, "generation_idx": 0, "server_id": 0, "server_lane": i}
+        logger.log_rollout_event("generation", "start", timestamp=1e9 + i, **at)
+        logger.log_rollout_event("generation", "end", timestamp=1e9 + i + 2, **at)
+        said = {"generation_idx": 0, "content": completion, "tokens": 2, "prompt_tokens": 3, "stop_reason": "eos"}
+        known = {"reward": reward, "advantage": reward - 0.5, "env": "sums", "tokens_prompt": 3, "total_tokens": 5}
+        more = {
+            "sample_metrics": {"right": reward},
+            "golden_answers": {"answer": "4"},
+            "sample_tags": {"level": "easy"},
+        }
+        logger.log_generation_rollout(STEP, group, i, prompt, [said], **known, **more, stop_reason="final_answer")
+    logger.log_event("forward", "trainer", STEP, rank=0, start_time=1e9 + 5, end_time=1e9 + 6, microbatch=0)
+    logger.log_infra_event("weight_sync", "start", timestamp=1e9 + 7, step=STEP, server_id=0)
+    logger.log_infra_event("weight_sync", "end", timestamp=1e9 + 8, step=STEP, server_id=0)
+    logger.log_step_metric(STEP, "grad_norm", 0.5)
+    task = {"step": STEP, "eval_name": "sums", "model_step": STEP, "sample_idx": 0, "env": "sums", "sample_id": 9}
+    logger.log_eval_prompt(EvalPrompt(**task, prompt="5 + 5?", tokens_prompt=3))
+    right = {"sample_metrics": {"right": 1.0}, "completion_idx": 0, "generations": [Generation(0, "10", tokens=2)]}
+    logger.log_eval_rollout(EvalGenerationRollout(**task, **right))
+    logger.finish()
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    writers = {one.__name__: one for one in (verifiers, tinker, art, swift, skyrl, areal)}
+    writers = {one.__name__: one for one in (verifiers, tinker, art, swift, skyrl, areal, telescope)}
     writers[sys.argv[1]](folder)

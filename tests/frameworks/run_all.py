@@ -1,7 +1,8 @@
 """`make test-frameworks-all`: let more frameworks write dumps with their own code, and read them.
 
 Each package lives in a folder of its own, `.venvs/NAME`, beside the environment of veRL. What it
-writes is kept in `tests/golden/dumps`, where CI reads it without the package.
+writes is kept in `tests/golden/dumps`, where CI reads it without the package. Telescope is not on
+PyPI: with `TELESCOPE=CHECKOUT` its own code writes its archives again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from run import RECIPES, ROOT, VENVS, make, pip
 
@@ -38,12 +40,20 @@ def install(name: str, package: str, *needed: str) -> None:
         (folder / ".made").write_text(package)
 
 
-def write(name: str) -> None:
-    """Let the framework write its dump."""
+def write(name: str, *more: str) -> None:
+    """Let the framework write its dump; its own logs go to a folder that is removed."""
     shutil.rmtree(GOLDEN / name, ignore_errors=True)
-    env = {**os.environ, "PYTHONPATH": str(VENVS / name)}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(VENVS / name), *more])}
     command = [str(VENVS / "verl" / "bin" / "python"), str(HERE / "dumps_run.py"), name, str(GOLDEN / name)]
-    subprocess.run(command, env=env, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(command, env=env, cwd=folder, check=True)
+
+
+def telescope() -> None:
+    """Telescope, if there is a checkout of it."""
+    if checkout := os.environ.get("TELESCOPE"):
+        install("telescope", "zstandard", "aiohttp", "wandb")
+        write("telescope", os.path.join(checkout, "src"))
 
 
 def main() -> int:
@@ -51,6 +61,7 @@ def main() -> int:
     for name, packages in PACKAGES.items():
         install(name, *packages)
         write(name)
+    telescope()
     command = [sys.executable, "-m", "pytest", str(ROOT / "tests" / "sources" / "test_packages.py"), *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT).returncode
 

@@ -98,7 +98,7 @@ def test_samples_turns_spans_and_metrics(form: str, tmp_path: Path, imported: An
     assert span["microbatch"] == 0 and "minibatch" not in span
     assert imported.series("loss/actor/policy") == {1: 0.25} and imported.series("entropy") == {1: 2.0}
     assert imported.table("host")[0]["device"] == "gpu3"
-    assert recorded(imported.run()) == held("telescope")
+    assert recorded(imported.run()) == held("telescope") - {"evaluations"}
     assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
 
 
@@ -114,6 +114,21 @@ def test_a_damaged_archive_is_reported(tmp_path: Path, imported: Any) -> None:
     path = archive(tmp_path / "run1" / "steps" / "tail.zip", tables())
     path.write_bytes(path.read_bytes()[:400])
     assert "the archive is damaged" in str(imported.take(path).skipped[0])
+
+
+def test_rows_that_several_archives_repeat_are_taken_once(tmp_path: Path, imported: Any) -> None:
+    steps = tmp_path / "run1" / "steps"
+    for name in ("tail.zip", "block_live.zip"):
+        archive(steps / name, tables())
+    imported.take(tmp_path)
+    (steps / "block_live.zip").rename(steps / "block_0.zip")
+    archive(steps / "block_live.zip", tables(3))
+    (steps / "block_1.zip").write_bytes(b"PK damaged")
+    report = imported.take(tmp_path)
+    assert ["block_1.zip" in str(one) and "the archive is damaged" in str(one) for one in report.skipped] == [True]
+    assert sorted(s["id"] for s in imported.table("samples")) == ["0", "1", "2", "50"]
+    assert len(imported.table("spans")) == len(imported.table("host")) == 1
+    assert len(imported.table("turns")) == 7 and imported.series("entropy") == {1: 2.0}
 
 
 def as_written(folder: Path) -> Path:

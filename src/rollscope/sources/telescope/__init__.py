@@ -3,7 +3,7 @@
 Archives are `events/*.zip` and `steps/*.zip`, Parquet tables in a zip; all archives below the
 folder of a run are one run. Imported are samples (kept, discarded, cancelled) with turns and tool
 calls, trainer spans, step metrics, host and engine metrics. Telescope rewrites an archive while it
-grows: rows are identified by their ids, so reading it again adds only new ones.
+grows, and repeats rows in others: rows are identified by their ids and taken once.
 """
 
 from .files import recognises, rows

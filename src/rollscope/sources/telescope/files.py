@@ -1,29 +1,23 @@
-"""Open Telescope's archives and databases, and read their tables.
+"""Tell Telescope's archives and databases from other files, and read the tables of a database.
 
-Both may be hostile. Of an archive only the members that are tables of Telescope are read, into
-memory, up to a bound. A database is opened without access to files, network and extensions, and
-only its tables are read: a view or a macro is code.
+A database may be hostile. It is opened without access to files, network and extensions, and only
+its tables are read: a view or a macro is code.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, RunStart, Since, Skipped, SourceError
-from rollscope.sources.files import columnar
 from rollscope.sources.intake.gather import run_id
 
+from . import archives
 from .items import items
 from .spans import Rows, Table
 
-UNPACKED = 64 << 20  # bytes of one table in an archive, and `RATIO` times the size of the archive more
-RATIO = 20
 LOCKED = {  # settings of DuckDB; they cannot be changed after the file is opened
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -40,11 +34,9 @@ VIEWS = "select view_name from duckdb_views() where schema_name = 'main' and not
 
 
 def recognises(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    if path.suffix == ".zip" and path.parent.name in ("events", "steps"):
-        return path.stem == "tail" or path.stem.startswith("block_")
-    if path.suffix != ".duckdb":
+    if archives.recognises(path):
+        return True
+    if not path.is_file() or path.suffix != ".duckdb":
         return False
     with path.open("rb") as file:
         return file.read(12)[8:] == b"DUCK"
@@ -52,67 +44,9 @@ def recognises(path: Path) -> bool:
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
     try:
-        yield from _archive(path, since) if path.suffix == ".zip" else _database(path, since)
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise SourceError(f"its tables are not those that Telescope writes ({error!r})") from error
-
-
-def _archive(path: Path, since: Since) -> Iterator[Item]:
-    root, stat = path.parent.parent, path.stat()
-    id = run_id(root.name, "telescope", root)
-    cursor: dict[str, Any] = {"file": [stat.st_size, stat.st_mtime_ns]}
-    before = since.get(id) or {}
-    facts = {"name": root.name, "project": "telescope", "framework": "telescope", "ended_ns": stat.st_mtime_ns}
-    yield RunStart(id=id, kind=f"{path.parent.name}", facts=facts)
-    if before.get("file") == cursor["file"]:
-        yield Mark(before, stat.st_size, stat.st_size)
-        return
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
-        raise SourceError(f"the archive is damaged: {error}") from error
-    skipped = [Skipped(f"its member {name[:200]!r} is not read", path) for name in archive.namelist() if _is_odd(name)]
-    with archive:
-        table = _archived_tables(archive, path, skipped)
-        yield from items(table, path, set(before.get("seen", ())), cursor)
-    yield from skipped
-    yield Mark(cursor, stat.st_size, stat.st_size)
-
-
-def _is_odd(name: str) -> bool:
-    """True for a member with a path, which may lead out of the archive: Telescope writes none."""
-    return "/" in name or "\\" in name
-
-
-def _archived_tables(archive: zipfile.ZipFile, path: Path, skipped: list[Skipped]) -> Table:
-    import pyarrow as pa
-
-    packed = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)  # RuntimeError: encrypted
-    damage = (*packed, pa.ArrowException, SourceError, ValueError, OSError)
-    most = UNPACKED + RATIO * path.stat().st_size
-
-    def table(name: str) -> Rows:
-        try:
-            rows = columnar.parquet(columnar.opened(_unpacked(archive, f"{name}.parquet", most)), path)
-            return list(columnar.good(rows, skipped))
-        except KeyError:
-            return []
-        except MemoryError:
-            raise
-        except damage as error:
-            skipped.append(Skipped(f"{name}.parquet inside it is damaged: {error}", path))
-            return []
-
-    return table
-
-
-def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> io.BytesIO:
-    """A member in memory. Its announced size may be a lie, so the bytes are counted."""
-    with archive.open(name) as member:
-        data = member.read(most + 1)
-    if len(data) > most:
-        raise SourceError(f"it unpacks to more than {most >> 20} MB")
-    return io.BytesIO(data)
+        yield from _database(path, since) if path.suffix == ".duckdb" else archives.rows(path, since)
+    except archives.OTHER_TABLES as error:
+        raise SourceError(f"{archives.NOT_THEIRS} ({error!r})") from error
 
 
 def _database(path: Path, since: Since) -> Iterator[Item]:

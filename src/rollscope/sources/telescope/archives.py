@@ -1,0 +1,123 @@
+"""Telescope's archives: zips of Parquet tables, in the folders `events` and `steps` of a run.
+
+The same rows are in several archives of a folder: `tail.zip` repeats the last minute, and
+`block_live.zip` becomes `block_0.zip`. So a folder is read as one, and a row is taken once. An
+archive may be hostile: only the members that are tables of Telescope are read, into memory, up to a
+bound.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rollscope.sources import Item, Mark, RunStart, Since, Skipped, SourceError
+from rollscope.sources.files import columnar
+from rollscope.sources.intake.gather import run_id
+
+from .items import items
+from .spans import Rows, Table
+
+FOLDERS = ("events", "steps")
+UNPACKED = 64 << 20  # bytes of one table in an archive, and `RATIO` times the size of the archive more
+RATIO = 20
+OTHER_TABLES = (KeyError, TypeError, AttributeError, ValueError, OverflowError)  # what reading them raises
+NOT_THEIRS = "its tables are not those that Telescope writes"
+
+
+def recognises(path: Path) -> bool:
+    """True for a folder of archives, and for an archive that was given alone."""
+    if path.name in FOLDERS and path.is_dir():
+        return bool(_archives(path))
+    return path.parent.name in FOLDERS and _is_archive(path)
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix == ".zip" and (path.stem == "tail" or path.stem.startswith("block_")) and path.is_file()
+
+
+def _archives(path: Path) -> list[Path]:
+    """The archives of a folder, without links: they may lead anywhere."""
+    files = [path] if not path.is_dir() else [file for file in path.iterdir() if not file.is_symlink()]
+    return sorted(filter(_is_archive, files))
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    """The rows that no archive held at the last import."""
+    folder = path if path.is_dir() else path.parent
+    root, files = folder.parent, _archives(path)
+    id = run_id(root.name, "telescope", root)
+    last = max(file.stat().st_mtime_ns for file in files)
+    facts = {"name": root.name, "project": "telescope", "framework": "telescope", "ended_ns": last}
+    yield RunStart(id=id, kind=folder.name, facts=facts)
+    before = since.get(id) or {}
+    cursor: dict[str, Any] = {"files": dict(before.get("files", {})), "seen": before.get("seen", [])}
+    for file in files:
+        yield from _new(file, cursor, alone=path == file)
+
+
+def _new(file: Path, cursor: dict[str, Any], alone: bool) -> Iterator[Item]:
+    """The rows of one archive that the cursor has not seen, and the cursor."""
+    stat = file.stat()
+    signature = [stat.st_size, stat.st_mtime_ns]
+    if cursor["files"].get(file.name) != signature:
+        try:
+            yield from _archive(file, cursor)
+        except (SourceError, *OTHER_TABLES) as error:
+            if alone:
+                raise
+            yield Skipped(str(error) if isinstance(error, SourceError) else f"{NOT_THEIRS} ({error!r})", file)
+        cursor["files"] = {**cursor["files"], file.name: signature}
+    yield Mark(dict(cursor), stat.st_size, stat.st_size)
+
+
+def _archive(path: Path, cursor: dict[str, Any]) -> Iterator[Item]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        raise SourceError(f"the archive is damaged: {error}") from error
+    skipped = [Skipped(f"its member {name[:200]!r} is not read", path) for name in archive.namelist() if _is_odd(name)]
+    with archive:
+        table = _archived_tables(archive, path, skipped)
+        yield from items(table, path, set(cursor["seen"]), cursor)
+    yield from skipped
+
+
+def _is_odd(name: str) -> bool:
+    """True for a member with a path, which may lead out of the archive: Telescope writes none."""
+    return "/" in name or "\\" in name
+
+
+def _archived_tables(archive: zipfile.ZipFile, path: Path, skipped: list[Skipped]) -> Table:
+    import pyarrow as pa
+
+    packed = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)  # RuntimeError: encrypted
+    damage = (*packed, pa.ArrowException, SourceError, ValueError, OSError)
+    most = UNPACKED + RATIO * path.stat().st_size
+
+    def table(name: str) -> Rows:
+        try:
+            rows = columnar.parquet(columnar.opened(_unpacked(archive, f"{name}.parquet", most)), path)
+            return list(columnar.good(rows, skipped))
+        except KeyError:
+            return []
+        except MemoryError:
+            raise
+        except damage as error:
+            skipped.append(Skipped(f"{name}.parquet inside it is damaged: {error}", path))
+            return []
+
+    return table
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> io.BytesIO:
+    """A member in memory. Its announced size may be a lie, so the bytes are counted."""
+    with archive.open(name) as member:
+        data = member.read(most + 1)
+    if len(data) > most:
+        raise SourceError(f"it unpacks to more than {most >> 20} MB")
+    return io.BytesIO(data)
