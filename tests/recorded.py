@@ -30,13 +30,13 @@ def _row(framework: str, way: str, holds: str, tested: str) -> Row:
     return Row(framework, way, frozenset(holds.replace(",", "").split()), tested)
 
 
-STUBBED = "with the package's loop, queue and agent loop on the CPU, and a stubbed engine"
+VERL = "with the package on the CPU: its loop and its training engine; its queue and agent loop with a stubbed engine"
 ROWS = (
     _row("trl", LIVE, "numbers, samples, groups, tokens, log-probabilities, versions, spans, evaluations", PACKAGE),
     _row(
         *("verl", LIVE),
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
-        STUBBED,
+        VERL,
     ),
     _row("trl", FILES, "numbers, samples, groups, evaluations", "with files that the package wrote"),
     _row("agentlightning", SENT, "samples, turns, spans", "with spans in its form, read in its source"),
@@ -54,7 +54,11 @@ ROWS = (
     _row(
         "trinity", FILES, "samples, groups, tokens, log-probabilities, versions", "with a buffer that the package wrote"
     ),
-    _row("telescope", FILES, "numbers, samples, groups, turns, spans", FORMAT),
+    _row(
+        *("telescope", FILES),
+        "numbers, samples, groups, turns, spans, evaluations",
+        "with archives that its own event logger wrote",
+    ),
     _row("miles", FILES, "samples, groups, tokens, log-probabilities, versions, turns", FORMAT),
     _row("slime", FILES, "samples, groups, tokens, log-probabilities, versions, evaluations", FORMAT),
     _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),
