@@ -1,11 +1,12 @@
 """Many runs recorded through one server at once, while many people read.
 
 `.venvs/lake/bin/python bench/team_load.py [--runs 64] [--seconds 60] [--readers 200] [--dry]`
-(`make team` makes that environment). A lake in PostgreSQL and S3, or with `--embedded` in a folder,
-one `rollscope serve --lake`, and processes that record `--of-a-process` runs each, one step of 200
-scalars a second and run; every run has a shipper of its own, as `rs.init(lake=...)` starts it.
-Readers ask once in 5 seconds, for the list of runs or for a series. With `--server-cores N`, the
-server and what it stands on have the first N cores for themselves, and everybody else the others.
+(`make team` makes that environment). The lake is in PostgreSQL and S3; with `--lake postgres` its
+objects are in a folder, with `--lake embedded` all of it is. Processes record `--of-a-process` runs
+each through one `rollscope serve --lake`, one step of 200 scalars a second and run; every run has a
+shipper of its own, as `rs.init(lake=...)` starts it. Readers ask once in 5 seconds what pages ask:
+the list of runs, or the charts of a screen of one run. With `--server-cores N`, the server and what
+it stands on have the first N cores to themselves, and everybody else the others.
 
 Said are: how long a `PUT` takes, how long a reader waits, how old the newest point is that a reader
 gets, the processor time of the server, and points that the lake lacks in the end. Any ends the
@@ -34,14 +35,18 @@ import results
 import rollscope as rs
 from rollscope.lake import making
 from rollscope.lake.place import Place
+from rollscope.server.packed import unpack
 from team import team
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.lake.served import Server, serving
+from tests.lake.servers import Postgres
 
 SCALARS = 200
+CHARTS = ["now", *(f"m{number}" for number in range(1, 12))]  # of a screen
 READ_SECONDS, PUT_SECONDS = 5.0, 0.5
+TOPS = ("PUT, p99", "a reader waits, p95", "seconds behind, p95")
 PATIENCE = 300.0  # seconds after the last point that the lake has to get everything
 RECORD = """
 import sys, time
@@ -69,25 +74,27 @@ class Seen:
 
 
 async def read(client: httpx.AsyncClient, number: int, ids: list[str], seen: Seen, until: float) -> None:
-    """One reader: every second question is for a series, whose newest point tells how old it is."""
+    """One reader: every second question is for charts, whose newest point tells how old it is."""
     await asyncio.sleep(READ_SECONDS * (number % 50) / 50)
     while time.monotonic() < until:
         began, number = time.monotonic(), number + 1
-        path = f"api/runs/{ids[number % len(ids)]}/csv?name=now" if number % 2 else "api/runs"
+        charts = {"runs": [ids[number % len(ids)]], "names": CHARTS}
         try:
-            answer = await client.get(path)
+            answer = await (client.post("api/series", json=charts) if number % 2 else client.get("api/runs"))
         except httpx.HTTPError:
             seen.failed += 1
         else:
             seen.reads.append(time.monotonic() - began)
-            seen.behind += newest(answer.text) if number % 2 and answer.status_code == 200 else []
+            seen.failed += answer.status_code not in (200, 404)  # 404: the first ship is under way
+            seen.behind += newest(answer.content) if number % 2 and answer.status_code == 200 else []
         await asyncio.sleep(max(0.0, began + READ_SECONDS - time.monotonic()))
 
 
-def newest(csv: str) -> list[float]:
-    """Seconds since the last row of a series of times was logged."""
-    logged = [line.split(",")[3] for line in csv.splitlines()[1:]]  # name, step, time_ns, value, weight
-    return [time.time() - float(logged[-1])] if logged else []
+def newest(charts: bytes) -> list[float]:
+    """Seconds since the last point of the first series, which is of times, was logged."""
+    head, columns = unpack(charts)
+    logged = columns["last"][: head["n"]]
+    return [time.time() - float(logged[np.isfinite(logged)][-1])] if np.isfinite(logged).any() else []
 
 
 async def put(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
@@ -124,9 +131,27 @@ def embedded(place: Path) -> Iterator[Place]:
 
 
 @contextmanager
+def in_postgres(place: Path) -> Iterator[Place]:
+    os.chmod(place, 0o755)
+    postgres = Postgres(place / "pg")
+    os.environ |= {"ROLLSCOPE_CACHE": str(place / "cache"), "PGPASSWORD": postgres.password}
+    try:
+        yield making.init(str(place / "lake"), postgres.url)
+    finally:
+        postgres.stop()
+
+
+@contextmanager
 def in_servers(place: Path) -> Iterator[Place]:
     with team(place) as (_, _, lake):
         yield lake
+
+
+LAKES = {
+    "embedded": ("embedded", embedded),
+    "postgres": ("PostgreSQL and a folder", in_postgres),
+    "team": ("PostgreSQL and S3", in_servers),
+}
 
 
 @contextmanager
@@ -166,11 +191,10 @@ def lacking(folder: str, ids: list[str], steps: int) -> tuple[int, float]:
 
 def main(args: argparse.Namespace) -> None:
     ids = [f"load-{number}" for number in range(args.runs)]
-    lakes = embedded if args.embedded else in_servers
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         place = Path(folder)
         with on_cores(args.server_cores):
-            lake = stack.enter_context(lakes(place))
+            lake = stack.enter_context(LAKES[args.lake][1](place))
             server = stack.enter_context(serving(lake, place / "server"))
         recorders = record(server, place / "runs", ids, args)
         seen = asyncio.run(clients(server.url, ids, args.readers, args.seconds))
@@ -183,13 +207,16 @@ def main(args: argparse.Namespace) -> None:
         raise SystemExit(f"the lake lacks {lacks} points")
     if not args.dry:
         named = (("PUT", seen.puts), ("a reader waits", seen.reads), ("seconds behind", seen.behind))
-        results.append([results.row(f"lake: {size}: {name}", "s", values) for name, values in named])
+        rows = [results.row(f"lake: {size}: {name}", "s", values) for name, values in named]
+        tops = [[float(np.percentile(values, at))] for (_, values), at in zip(named, (99, 95, 95), strict=True)]
+        rows += [results.row(f"lake: {size}: {name}", "s", top) for name, top in zip(TOPS, tops, strict=True)]
+        results.append([*rows, results.row(f"lake: {size}: points lost", "points", [lacks])])
 
 
 def _report(args: argparse.Namespace, seen: Seen, busy: float) -> str:
     """Print what clients saw; return how large the load was."""
     size = f"{args.runs} runs x {SCALARS} scalars/s, {args.readers} readers, {args.seconds} s"
-    size += f", {'embedded' if args.embedded else 'PostgreSQL and S3'}"
+    size += f", {LAKES[args.lake][0]}"
     size += f", server on {args.server_cores} cores" if args.server_cores else ""
     print(f"{size}; load of the machine {os.getloadavg()[0]:.1f}")
     for name, values in (("PUT", seen.puts), ("a reader waits", seen.reads), ("behind", seen.behind)):
@@ -204,6 +231,6 @@ if __name__ == "__main__":
     numbers = {"--runs": 64, "--seconds": 60, "--readers": 200, "--of-a-process": 8, "--server-cores": 0}
     for name, number in numbers.items():
         parser.add_argument(name, type=int, default=number)
-    parser.add_argument("--embedded", action="store_true")
+    parser.add_argument("--lake", choices=LAKES, default="team")
     parser.add_argument("--dry", action="store_true")
     main(parser.parse_args())

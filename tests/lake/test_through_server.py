@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from rollscope.lake.place import Place
 from rollscope.lake.serving import tokens as lake_tokens
 from rollscope.lake.serving.intake import Intake
 from rollscope.lake.serving.quotas import OverQuota, Quotas, bytes_of
+from rollscope.lake.shipping import follow
 from rollscope.lake.shipping.requests import Requests, ServerUnreachable
 from rollscope.lake.shipping.through_server import ThroughServer
 from rollscope.store.project.log import ProjectLog
@@ -205,6 +207,34 @@ def test_who_may_not_record_here_is_refused(
             "objects": [{**objects[0], "sha256": hashlib.sha256(b"{}").hexdigest()}],
         }
         assert client.post("api/lake/runs/new/ships", json=wrong).status_code == 409  # was never put
+
+
+def test_a_shipper_that_is_refused_says_so_once_and_goes_on_with_a_better_token(
+    server: Server, lake: Place, life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, waits, good = list[str](), list[float](), token(lake)
+    monkeypatch.setenv("ROLLSCOPE_TOKEN", token(lake, may="read"))
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            monkeypatch.setenv("ROLLSCOPE_TOKEN", good)
+        if len(waits) == 4:
+            life.end()
+            life.seal(force=True)
+            for entry in os.scandir(life.path):  # nobody has written for an hour: the run is over
+                os.utime(entry.path, (time.time() - 3600,) * 2)
+
+    life.grow()
+    follow.follow(lambda path: ThroughServer(server.url, path), str(life.path), said.append, sleep=sleep)
+    assert waits[:4] == [follow.REFUSED_WAIT] * 3 + [follow.TICK_SECONDS]
+    assert len(said) == 2 and "refused" in said[0] and "may read" in said[0] and "is back" in said[1]
+    same(lake, life)
+    os.rename(life.path, life.path.with_name("of-another-id"))  # so the lake has none of it
+    monkeypatch.setenv("ROLLSCOPE_TOKEN", token(lake, may="read"))
+    with pytest.raises(NotAllowed):  # nobody waits for a run that is over
+        path = str(life.path.with_name("of-another-id"))
+        follow.follow(lambda path: ThroughServer(server.url, path), path, said.append, sleep=sleep)
 
 
 def test_a_run_that_says_another_project_than_its_sender_is_refused(server: Server, lake: Place) -> None:

@@ -20,7 +20,7 @@ from rollscope.lake.deletion import delete
 from rollscope.lake.engine import LakeUnreachable
 from rollscope.lake.ledger import Behind, Order, Ship, State
 from rollscope.lake.place import Place
-from rollscope.lake.serving.together import Together
+from rollscope.lake.serving.together import MOST_REST, Together
 from rollscope.lake.shipping.push import Pusher
 from tests.lake.life import Life, check_same, fetch_all, files, pushed
 from tests.lake.servers import Postgres
@@ -154,6 +154,30 @@ def test_ships_that_wait_are_one_transaction_and_one_that_is_behind_fails_alone(
         thread.join(PATIENCE)
     assert failed == ["late"] and snapshots(lake) == before + 1
     assert all(not pushed(lake, life).ships for life in lives)  # the lake has everything
+
+
+def test_ships_gather_after_a_transaction_of_others_and_a_run_alone_waits_for_nobody(lake: Place) -> None:
+    rests: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        wait_until(lambda: len(together._waiting) == 2)
+
+    def ship(run: str, after: int) -> None:
+        together.commit(Order(run, State(ship=after), "p/1", "", Ship(dropped={1})))
+
+    together = Together(lake, sleep)
+    for after in range(3):
+        ship("alone", after)
+    assert not rests
+    before = snapshots(lake)
+    threads = [threading.Thread(target=ship, args=(run, 0), daemon=True) for run in ("b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(rests) == 1 and 0 <= rests[0] <= MOST_REST and snapshots(lake) == before + 1
+    assert {ledger.read(lake, run).ship for run in ("b", "c")} == {1}
 
 
 def test_a_run_that_another_machine_commits_to_keeps_nobody_waiting(team: Place) -> None:

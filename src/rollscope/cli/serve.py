@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     mirroring = _mirroring(lake) if lake else None
     folder, behind = (own, None) if mirroring is None else (mirroring.folder, mirroring.behind)
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
-    intake = _intake(lake) if lake and (tokens or _is_loopback(args.host)) else None
+    intake = _intake(mirroring) if mirroring and (tokens or _is_loopback(args.host)) else None
     rules = hosts, args.root_path, args.dev, args.behind_proxy
     app = create(folder, *rules, targets, receiver, tokens, intake, behind, provider)
     server = Server(app, args.certificate, args.key)
@@ -129,14 +129,14 @@ def _mirroring(lake: str) -> Mirroring:
     return mirroring
 
 
-def _intake(lake: str) -> Intake:
-    """What ships to a lake the runs that trainers send."""
+def _intake(mirroring: Mirroring) -> Intake:
+    """What ships to a lake the runs that trainers send; the cache has them at once."""
     from rollscope.lake.serving import team
     from rollscope.lake.serving.intake import Intake
     from rollscope.lake.serving.quotas import Quotas
 
-    where = place.read(lake)
-    return Intake(where, Quotas(where, team.read(where).quotas))
+    where = mirroring.place
+    return Intake(where, Quotas(where, team.read(where).quotas), mirroring.shipped)
 
 
 def _provider(path: str) -> Provider:

@@ -7,10 +7,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rollscope.errors import RollscopeError
 from rollscope.lake import engine, ledger, said, tables
+from rollscope.lake.ledger import State
 from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
 from rollscope.lake.spool import Held, Object, held
@@ -32,6 +33,10 @@ class Seen:
     ship: int = 0
     first_ns: int = 0
 
+    def is_after(self, other: Seen | None) -> bool:
+        """True if there is more than another has seen, or another run of the same id."""
+        return other is None or self.first_ns != other.first_ns or self.ship > other.ship
+
 
 class Mirroring:
     """Fetches what is new: facts, logs and manifests of runs, and what people said."""
@@ -44,6 +49,7 @@ class Mirroring:
         self._looked = -math.inf
         self._seen = dict.fromkeys(folders(self.folder), Seen())
         self._recent: dict[str, Held] = {}  # the files of runs that grew lately, and of logs the last object
+        self._lock = threading.Lock()  # what is known of a run changes at once
 
     def look(self, most: int | None = None) -> int:
         """Fetch what is new of all runs, or of the `most` last shipped; return of how many.
@@ -55,7 +61,7 @@ class Mirroring:
         for run in set(self._seen) - set(last):
             mirror.remove(os.path.join(self.folder, run))
             del self._seen[run]
-        changed = {run: ship for run, ship in last.items() if self._seen.get(run) != ship}
+        changed = {run: seen for run, seen in last.items() if seen.is_after(self._seen.get(run))}
         wanted = list(changed.items())[:most]
         for start in range(0, len(wanted), AT_ONCE):
             self._fetch(dict(wanted[start : start + AT_ONCE]))
@@ -76,19 +82,41 @@ class Mirroring:
             if not is_same or not _is_there(os.path.join(self.folder, run), files):
                 del self._recent[run]
 
+    def shipped(self, run: str, state: State, objects: Objects) -> None:
+        """This process shipped a run: take over what it knows, without asking the lake.
+
+        A run that the cache lacks is left to the next look.
+        """
+        with self._lock:
+            seen, before = self._seen.get(run), self._recent.get(run)
+        if seen is not None and before is not None:
+            gone = before.keys() - state.files.keys()
+            mirror.refresh(objects, os.path.join(self.folder, run), state.files, gone)
+            self._know(run, replace(seen, ship=state.ship), state.files)
+
+    def _know(self, run: str, seen: Seen, files: Held) -> None:
+        """The cache has a run as of a ship."""
+        with self._lock:
+            if seen.is_after(self._seen.get(run)):
+                self._notes.know(run, files)
+                self._recent.pop(run, None)
+                self._recent[run] = {name: _last_of(name, parts) for name, parts in files.items()}
+                self._seen[run] = seen
+
     def _fetch(self, changed: dict[str, Seen]) -> None:
         """Fetch what is new of some runs: of those that grew lately, only that is read."""
-        after = {run: self._seen[run].ship if run in self._recent else 0 for run in changed}
+        with self._lock:
+            recent = {run: self._recent[run] for run in changed if run in self._recent}
+            after = {run: self._seen[run].ship if run in recent else 0 for run in changed}
         for run, new in ledger.objects_since(self.place, after).items():
-            objects = [*(part for parts in self._recent.pop(run, {}).values() for part in parts), *new]
+            objects = [*(part for parts in recent.get(run, {}).values() for part in parts), *new]
             files = held(objects)
             gone = {object.name for object in objects} - files.keys()
             mirror.refresh(self._objects, os.path.join(self.folder, run), files, gone)
-            self._seen[run] = changed[run]
-            self._notes.know(run, files)
-            self._recent[run] = {name: _last_of(name, parts) for name, parts in files.items()}
-        for run in list(self._recent)[:-MOST_RECENT]:
-            del self._recent[run]
+            self._know(run, changed[run], files)
+        with self._lock:
+            for run in list(self._recent)[:-MOST_RECENT]:
+                del self._recent[run]
 
     def _last(self) -> dict[str, Seen]:
         """Each run's ships, the last shipped run first."""

@@ -9,8 +9,11 @@ that is killed has lost nothing, and any server over the lake can go on.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
+import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,8 @@ from dataclasses import dataclass
 from rollscope.errors import BadInput, CorruptFile, NotAllowed, RollscopeError
 from rollscope.lake import ledger, said, spool
 from rollscope.lake.cache.mirror import root_of
-from rollscope.lake.ledger import Behind, State
+from rollscope.lake.ledger import Behind, Order, State
+from rollscope.lake.objects import Objects
 from rollscope.lake.place import Place
 from rollscope.lake.shipping.push import Pusher, project_of
 from rollscope.lake.spool import PIECE, SMALL, Object
@@ -34,6 +38,7 @@ from .quotas import Quotas
 from .received import Received, Whole
 from .together import Together
 
+AT_ONCE = 2  # ships that are prepared: more would keep readers waiting, and be no faster
 _RUN = re.compile(r"[^/\x00-\x1f\x7f]{1,255}")
 _IN_SET = re.compile(r"(?P<set>[0-9A-Za-z][\w.@+-]{0,200})/(?P<file>[0-9A-Za-z][\w.-]{0,100})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -67,13 +72,22 @@ ANYBODY = Sender()  # where nobody signs in
 
 
 class Intake:
-    """Takes objects and ships. Threads may call at once; those of one run take turns."""
+    """Takes objects and ships. Threads may call at once; those of one run take turns.
 
-    def __init__(self, place: Place, quotas: Quotas | None = None) -> None:
+    `shipped` hears what the lake holds of a run after each ship, and where its objects are.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        quotas: Quotas | None = None,
+        shipped: Callable[[str, State, Objects], None] = lambda run, state, objects: None,
+    ) -> None:
         self.place, self.quotas = place, quotas or Quotas(place, {})
         self.shipped_ns = 0  # when the last ship was committed
-        self._objects = Received(place)
+        self._objects, self._shipped = Received(place), shipped
         self._copies, self._together = Copies(root_of(place)), Together(place)
+        self._preparing = threading.Semaphore(AT_ONCE)
 
     def held(self, run: str) -> State:
         """What the lake holds of a run."""
@@ -113,7 +127,7 @@ class Intake:
             check_project(state, project, run)
             _check_recorder(state, run, sender)
             try:
-                return self._shipped(copy, state, project, named, still, sender)
+                return self._pushed(copy, state, project, named, still, sender)
             except (Behind, FileNotFoundError, EOFError):
                 raise Elsewhere(
                     f"somebody else ships {run!r}, too. Look again, and send what the lake lacks."
@@ -131,7 +145,7 @@ class Intake:
         copy.clear()
         return state
 
-    def _shipped(
+    def _pushed(
         self,
         copy: Copy,
         state: State,
@@ -142,24 +156,32 @@ class Intake:
     ) -> tuple[int, int]:
         """Make the copy equal to what the sender has, and push it. A failure drops the copy."""
         try:
-            self._bring(copy, state, objects)
-            still()
-            if copy.pusher is None:
-                together = self._together.commit
-                copy.pusher = Pusher(self.place, copy.path, self._objects, state, together, sender.name)
-            named = project_of(copy.path)
-            if named != project:
-                raise BadInput(f"run.json says project {named[:80]!r}, and the run was sent as one of {project[:80]!r}")
-            with self._objects.stored({object.key for object in objects}):
-                pushed = copy.pusher.push()
+            with self._preparing:
+                self._bring(copy, state, objects)
+                still()
+                if copy.pusher is None:
+                    copy.pusher = Pusher(self.place, copy.path, self._objects, state, self._commit, sender.name)
+                _check_named(copy.path, project)
+                with self._objects.stored({object.key for object in objects}):
+                    pushed = copy.pusher.push()
         except BaseException:
             copy.clear()
             raise
         held = copy.pusher.held
         assert held is not None
+        with contextlib.suppress(OSError, RollscopeError):  # the lake has it: who hears of it can look there
+            self._shipped(os.path.basename(copy.path), held, self._objects)
         self.shipped_ns = time.time_ns()
         self.quotas.count(project, pushed.bytes)
         return held.ship, pushed.rows
+
+    def _commit(self, order: Order) -> None:
+        """Commit with those who wait; others are prepared meanwhile."""
+        self._preparing.release()
+        try:
+            self._together.commit(order)
+        finally:
+            self._preparing.acquire()
 
     def _bring(self, copy: Copy, state: State, objects: list[Object]) -> None:
         """Bring the files of a copy to what the sender has."""
@@ -209,6 +231,12 @@ def _with_key(project: str, run: str, object: Object) -> Object:
     _check_object(object)
     key = key_of(project, run, object)
     return Object(object.name, object.kind, object.start, object.bytes, object.sha256, key, object.time_ns)
+
+
+def _check_named(path: str, project: str) -> None:
+    named = project_of(path)
+    if named != project:
+        raise BadInput(f"run.json says project {named[:80]!r}, and the run was sent as one of {project[:80]!r}")
 
 
 def check_project(state: State, project: str, run: str) -> None:

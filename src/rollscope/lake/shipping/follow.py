@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from rollscope.errors import BadInput, RollscopeError
+from rollscope.errors import BadInput, NotAllowed, NotSignedIn, RollscopeError
 from rollscope.store import state
 from rollscope.store.folder import Folder
 from rollscope.store.listing.entries import is_run
@@ -19,6 +19,7 @@ from .push import Pushed
 
 TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
 LONGEST_WAIT = 60.0  # after failures
+REFUSED_WAIT = 3600.0  # after the server refused the token: a person must change something
 BEGIN_LOOKS = 60  # seconds that a run has to begin
 
 
@@ -37,7 +38,8 @@ def follow(
 ) -> None:
     """Ship until the run is over. `say` hears when the lake is down, and when it is back.
 
-    `begin(path)` makes what ships, once the run is there.
+    `begin(path)` makes what ships, once the run is there. A server that refuses is told of once and
+    asked again every hour; one that refuses a run which is over ends this with its sentence.
     """
     _wait_for_run(path, sleep)
     pusher, wait, quiet = begin(path), TICK_SECONDS, 0
@@ -47,6 +49,12 @@ def follow(
             pushed = pusher.push()
         except BadInput:  # another run has its id: no later try helps
             raise
+        except (NotAllowed, NotSignedIn) as error:
+            if over:
+                raise
+            if wait != REFUSED_WAIT:
+                say(f"shipping is refused, and tried again every hour; the run's folder keeps everything: {error}")
+            wait, quiet = REFUSED_WAIT, 0
         except (RollscopeError, OSError) as error:
             if wait == TICK_SECONDS:
                 say(f"nothing is lost, the run's folder keeps it, and shipping is tried again: {error}")

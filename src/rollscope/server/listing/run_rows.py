@@ -27,6 +27,8 @@ from rollscope.store.run import Run
 from rollscope.strict_json import encode
 from rollscope.views.summary.run_row import colour_slots, is_row, run_row, unreadable_row
 
+from .shared import Shared
+
 log = logging.getLogger("rollscope.server")
 AT_LEAST = 100  # runs that an answer reads, however long it takes
 PATIENCE = 1.0  # seconds after which the others are left for the next answer
@@ -59,6 +61,7 @@ class RunRows:
 
     def __init__(self, library: Library) -> None:
         self.library = library
+        self.pages: Shared[bytes] = Shared()
         self._kept: dict[str, Kept] = {}
         self._living: dict[str, Kept] = {}  # the last rows of runs that are not over
         self._looked: dict[str, tuple[tuple[float, int], float]] = {}  # the files they were read from, and when

@@ -72,12 +72,13 @@ class LiveMetrics:
             yield self._some(names[lo:hi])
 
     def _some(self, names: list[str]) -> NamedRows:
-        wide = [name for name in names if name in self.wide.columns]
-        parts = [self.rows(name) for name in wide]
-        name = np.repeat(np.arange(len(wide), dtype=np.int32), [len(part) for part in parts])
-        rows = NamedRows(wide, name, Rows.join(parts))
+        wide = self.wide.some([name for name in names if name not in self.long.codes])
+        both = [name for name in names if name in self.wide.columns and name in self.long.codes]
         rest = [name for name in names if name not in self.wide.columns]
-        return NamedRows.join([rows, self.long.some(rest)]) if rest else rows
+        if not both and not rest:
+            return wide
+        mixed = [NamedRows([name], np.zeros(len(rows), np.int32), rows) for name in both if (rows := self.rows(name))]
+        return NamedRows.join([wide, *mixed, self.long.some(rest)])
 
     def everything(self) -> NamedRows:
         return NamedRows.join(list(self.batches(2**62)))

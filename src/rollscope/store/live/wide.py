@@ -7,6 +7,7 @@ never copies the whole past.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.log.block import Labels, Metrics
-from rollscope.store.numbers.rows import Floats, Ints, Rows, States, Words
+from rollscope.store.numbers.rows import Codes, Floats, Ints, NamedRows, Rows, States, Words
 
 from . import paged, scope
 from .shared import Shared
@@ -115,23 +116,40 @@ class WideMetrics:
         for shape, column in self.columns.get(name, ()):
             for calls in shape.calls if since is None else [_since(calls, since) for calls in shape.calls]:
                 if len(calls):
-                    parts.append((calls.order, self._rows(shape, calls, column)))
+                    parts.append((calls.order, self._rows(shape, calls, [column])))
         return parts
 
-    def _rows(self, shape: Shape, calls: Calls, column: int) -> Rows:
-        n, label = len(calls), shape.labels
+    def some(self, names: Sequence[str]) -> NamedRows:
+        """The rows of many names, name by name: a matrix at a time, not a column."""
+        codes = {name: code for code, name in enumerate(names)}
+        parts: list[tuple[Codes, Ints, Rows]] = []
+        for shape in self.shapes.values():
+            columns = [column for column, name in enumerate(shape.names) if name in codes]
+            for calls in shape.calls if columns else ():
+                code = np.array([codes[shape.names[column]] for column in columns], np.int32)
+                order = np.tile(calls.order, len(columns))
+                parts.append((np.repeat(code, len(calls)), order, self._rows(shape, calls, columns)))
+        code = np.concatenate([np.empty(0, np.int32), *(code for code, _, _ in parts)])
+        order = np.concatenate([np.empty(0, np.int64), *(order for _, order, _ in parts)])
+        by = np.lexsort((order, code))
+        return NamedRows(list(names), code[by], Rows.join([rows for _, _, rows in parts]).take(by))
+
+    def _rows(self, shape: Shape, calls: Calls, columns: Sequence[int]) -> Rows:
+        """The rows of some columns, one after the other."""
+        n, label = len(calls) * len(columns), shape.labels
+        kinds = self.words.codes([shape.kinds[column] for column in columns])
         return Rows(
-            step=calls.step,
-            time_ns=calls.time_ns,
-            value=np.ascontiguousarray(calls.values[:, column]),
-            weight=np.full(n, np.nan) if calls.weights is None else calls.weights[:, column],
-            kind=np.full(n, self.words.code(shape.kinds[column]), np.int32),
+            step=np.tile(calls.step, len(columns)),
+            time_ns=np.tile(calls.time_ns, len(columns)),
+            value=calls.values[:, columns].T.ravel(),
+            weight=np.full(n, np.nan) if calls.weights is None else calls.weights[:, columns].T.ravel(),
+            kind=np.repeat(kinds, len(calls)),
             writer=np.full(n, self.words.code(self.writer), np.int32),
             seq=np.full(n, self.seq),
             rank=np.full(n, label.rank),
             attempt=np.full(n, label.attempt),
             scope=np.full(n, self.words.code(shape.scope), np.int32),
-            state=_states(calls, column),
+            state=_states(calls, columns),
         )
 
 
@@ -144,10 +162,11 @@ def _since(calls: Calls, step: int) -> Calls:
     return Calls(calls.order[keep], calls.step[keep], calls.time_ns[keep], calls.values[keep], weights, None, None)
 
 
-def _states(calls: Calls, column: int) -> States:
+def _states(calls: Calls, columns: Sequence[int]) -> States:
     if calls.lengths is None or calls.states is None:
-        return States.none(len(calls))
+        return States.none(len(calls) * len(columns))
     if calls.ends is None:
         calls.ends = np.cumsum(calls.lengths.astype(np.int64).ravel())
     width = calls.lengths.shape[1]
-    return States(calls.states, calls.ends).take(np.arange(len(calls)) * width + column)
+    index = np.arange(len(calls)) * width + np.array(columns, np.int64)[:, None]
+    return States(calls.states, calls.ends).take(index.ravel())

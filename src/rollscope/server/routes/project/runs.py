@@ -50,12 +50,17 @@ def index(request: Request, library: Lib, newest: Newest = None) -> RunList:
     an event tells when to ask again.
     """
     rows: RunRows = request.app.state.rows
+    answer = rows.pages.get(newest, lambda: _index(request, library, newest))
+    return answer  # type: ignore[return-value]  # the same shape, encoded already
+
+
+def _index(request: Request, library: Library, newest: int | None) -> bytes:
+    rows: RunRows = request.app.state.rows
     known, pending = rows.rows()
     folder, entries = os.path.abspath(library.path), {entry.id: entry for entry in library.entries()}
     counts: FindingCounts = request.app.state.counts
     said = marks(request.app.state.project)
-    answer = page(known, pending, folder, said, lambda id: _counts(counts, entries.get(id)), newest)
-    return answer  # type: ignore[return-value]  # the same shape, encoded already
+    return page(known, pending, folder, said, lambda id: _counts(counts, entries.get(id)), newest)
 
 
 @router.get("/runs/metrics")

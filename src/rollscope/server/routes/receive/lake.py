@@ -11,8 +11,10 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import anyio
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
@@ -30,8 +32,8 @@ from rollscope.store.log import files
 if TYPE_CHECKING:
     from rollscope.lake.serving.intake import Intake, Sender
 
-PUTS, SHIPS = 8, 8  # at once; ships that are ready together share a transaction
-WAITING = 64  # of each that may wait for their turn
+PUTS, SHIPS = 8, 64  # at once; ships that are ready together share a transaction
+WAITING = 256  # of each that may wait for their turn
 router = APIRouter(prefix="/lake/runs/{run}", tags=["receive"])
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(max_length=400)]
@@ -125,6 +127,12 @@ class Inlet:
 
     def __init__(self, intake: Intake) -> None:
         self.intake, self.puts, self.ships = intake, Queue(PUTS), Queue(SHIPS)
+        self._threads: anyio.CapacityLimiter | None = None  # made where the loop runs
+
+    async def ship(self, *about: Any) -> tuple[int, int]:
+        """Ship in a thread of its own: it waits for others, and the threads of pages stay free."""
+        self._threads = self._threads or anyio.CapacityLimiter(SHIPS)
+        return await to_thread.run_sync(self.intake.ship, *about, limiter=self._threads)
 
     def close(self) -> None:
         self.intake.close()
@@ -175,7 +183,7 @@ async def ship(request: Request, run: RunId, ship: Ship) -> Response:
     about = ship.project, run, ship.after, objects
     async with inlet.ships.turn(_asker(request)):
         still, sender = partial(still_good, request), _sender(request)
-        number, rows = await run_in_threadpool(inlet.intake.ship, *about, still, sender)
+        number, rows = await inlet.ship(*about, still, sender)
     return json_reply({"run": run, "ship": number, "rows": rows})
 
 
