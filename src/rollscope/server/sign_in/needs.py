@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fastapi import Request
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 
 from rollscope.access.book import May, Token
 from rollscope.errors import NotAllowed
@@ -53,11 +54,13 @@ def token_of(request: Request) -> Token | None:
     return token
 
 
-def permitted(request: Request) -> None:
-    """Refuse a request whose token does not allow it."""
+async def permitted(request: Request) -> None:
+    """Refuse a request whose token does not allow it. A refusal, which is noted, takes a thread."""
     route = request.scope.get("route")
     if isinstance(route, APIRoute):
-        require(request, needed(request.method, route.path))
+        role, token = needed(request.method, route.path), token_of(request)
+        if token is not None and not token.can(role):
+            await run_in_threadpool(require, request, role)
 
 
 def require(request: Request, role: May, what: str = "this") -> None:
