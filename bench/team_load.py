@@ -91,10 +91,11 @@ async def read(client: httpx.AsyncClient, number: int, ids: list[str], seen: See
 
 
 def newest(charts: bytes) -> list[float]:
-    """Seconds since the last point of the first series, which is of times, was logged."""
+    """Seconds since the last point of `now`, a series of times, was logged."""
     head, columns = unpack(charts)
-    logged = columns["last"][: head["n"]]
-    return [time.time() - float(logged[np.isfinite(logged)][-1])] if np.isfinite(logged).any() else []
+    series = [one["name"] for one in head["series"]].index("now")
+    logged = columns["last"].reshape(-1, head["n"])[series]
+    return [time.time() - float(logged[np.isfinite(logged)][-1])]
 
 
 async def put(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
