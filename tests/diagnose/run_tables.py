@@ -98,6 +98,17 @@ RUN_TABLES: dict[str, Table] = {
             "one sample of one step": of(failing(0.0625, 10, 10)),
             "cut is not failed": of(stopped("length")),
             "a policy out of turns": of(stopped("max_turns")),
+            "requests that would come too late are called off": of(
+                lambda step: [
+                    sample(i, **({"stop_reason": "cancelled", "trained": False} if i < 6 and step % 4 else {}))
+                    for i in range(16)
+                ]
+            ),
+            "partial rollouts are called off, to go on later": of(
+                lambda step: [
+                    sample(i, **({"stop_reason": "aborted", "trained": False} if i < 5 else {})) for i in range(16)
+                ]
+            ),
             "a task that always fails is masked, and moves no baseline": of(
                 lambda step: [
                     sample(i, **({"error": "no image", "trained": False} if i == 3 and step % 4 == 0 else {}))
@@ -109,6 +120,16 @@ RUN_TABLES: dict[str, Table] = {
             "most are gone since step 10, and trained on as zeros": of(failing(0.9)),
             "a quarter of the sandboxes fails, masked": of(failing(0.25, trained=False, discard_reason="error")),
             "an outage of four steps that is over": of(failing(0.5, 6, 9), 30),
+            "cancelled answers are trained on": of(
+                lambda step: [
+                    sample(i, **({"stop_reason": "cancelled", "reward": 0.0} if i < 5 else {})) for i in range(16)
+                ]
+            ),
+            "most requests are called off for many steps": of(
+                lambda step: [
+                    sample(i, **({"stop_reason": "cancelled", "trained": False} if i < 12 else {})) for i in range(16)
+                ]
+            ),
         },
     ),
     "grader-drift": (
@@ -226,6 +247,9 @@ RUN_TABLES: dict[str, Table] = {
             "one worker is slow and the trainer waits": waiting(lambda step: 0.5, (1, 4), 1.0),
             "one worker does nothing any more": waiting(
                 lambda step: 0.2 if step < 20 else 0.4, (3, 3), 1.0, later=(0, 5)
+            ),
+            "it began to wait at step 20, with an easy moment": waiting(
+                lambda step: 0.05 if step < 20 else 0.2 if 30 <= step < 34 else 0.5, (3, 3), 1.0
             ),
             "it began to wait at step 20": waiting(lambda step: 0.05 if step < 20 else 0.5, (3, 3), 1.0),
         },

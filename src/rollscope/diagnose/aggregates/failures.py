@@ -8,6 +8,7 @@ from .chunk import Chunk, Mask
 from .registry import Numbers, aggregate
 
 STOPS = ("error", "aborted", "cancelled", "timeout", "env_error", "sandbox_error")
+CALLED_OFF = ("aborted", "cancelled", "canceled")
 NEAR = 0.02  # of a time limit
 LEAST = 20  # samples for a limit to show
 
@@ -35,6 +36,17 @@ def failed_share(samples: Chunk) -> Numbers:
     if not (samples.has("error") or samples.has("stop_reason")):
         return np.full(len(samples.steps), np.nan)
     return samples.mean(failed(samples))
+
+
+@aggregate("cancelled_share", "stop_reason")
+def cancelled_share(samples: Chunk) -> Numbers:
+    """The share of samples that were called off, without an error, and were not trained on."""
+    code, words = samples.words("stop_reason")
+    mask = np.array([word.lower() in CALLED_OFF for word in words] or [False])[code]
+    if samples.has("error"):
+        code, words = samples.words("error")
+        mask &= ~np.array([bool(word) for word in words] or [False])[code]
+    return samples.mean(mask & ~samples.flag("trained") if samples.has("trained") else mask)
 
 
 @aggregate("failed_trained", "reward", "trained")

@@ -16,21 +16,35 @@ from rollscope.views.failures import Failures, failures
 from rollscope.views.health.vitals import OFFLINE, kind_of
 
 PATIENCE = 3
+OFF = 10  # steps in which most requests are called off
 SURE = 0.5  # share of failures for which one step is enough
 LOOK = "error is not null or stop_reason in ('error', 'aborted', 'cancelled', 'timeout')"
 
 
-@rule("environment-failures", needs=(FromSamples("failed_share"), CaseOf()), optional=(FromSamples("failed_trained"),))
+@rule(
+    "environment-failures",
+    needs=(FromSamples("failed_share"), CaseOf()),
+    optional=(FromSamples("failed_trained"), FromSamples("cancelled_share")),
+)
 def environment_failures(
-    share: Series, case: Case, trained: Series | None = None, *, watch: float = 0.05, bad: float = 0.25
+    share: Series,
+    case: Case,
+    trained: Series | None = None,
+    cancelled: Series | None = None,
+    *,
+    watch: float = 0.05,
+    bad: float = 0.25,
 ) -> Iterator[Finding]:
     """Samples fail in the environment or the grader: sandboxes, sessions, judges, requests.
 
     Such a failure says nothing about the answer. If it enters the loss as a reward of 0, the policy
     learns from the weather. Failures that bunch in time across tasks are the machine's; those that
     bunch in few tasks belong to the tasks. A time limit that the policy can run into should stay a
-    0: a discarded timeout is an exit that it can learn to take.
+    0: a discarded timeout is an exit that it can learn to take. A request that is called off and
+    not trained on is no failure unless most are: an asynchronous trainer calls off what would come
+    too late, and partial rollouts are called off to go on later.
     """
+    share = _without_called_off(share, cancelled)
     smooth = average(share.value, PATIENCE)
     stretch = longest(smooth > watch, PATIENCE)
     if stretch is None and float(share.value[-1]) >= SURE:
@@ -63,6 +77,15 @@ def environment_failures(
         sample_ids=seen.samples,
         cost=Cost(level, seen.count, seen.tokens, why="samples that failed outside the policy"),
     )
+
+
+def _without_called_off(share: Series, cancelled: Series | None) -> Series:
+    """The share of failures, without what was called off, unless that is most of many steps."""
+    if cancelled is None:
+        return share
+    off = np.nan_to_num(cancelled.at(share.step))
+    most = longest(average(off, OFF) >= SURE, OFF)
+    return share if most is not None else Series(share.step, share.value - off, share.name)
 
 
 def _claim(seen: Failures, zeros: float) -> str:

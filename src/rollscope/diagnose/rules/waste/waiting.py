@@ -14,7 +14,7 @@ from rollscope.diagnose.finding import MOST_SHOWN, Advice, Cost, Finding, SpanAt
 from rollscope.diagnose.needs import CaseOf
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.reading.known import STEP_SECONDS
-from rollscope.diagnose.rule import Series, rule
+from rollscope.diagnose.rule import FloatArray, Series, rule
 from rollscope.errors import NotFound
 from rollscope.views.answers.signs import starved
 from rollscope.views.timeline.waits import Wait
@@ -42,7 +42,7 @@ def trainer_waits(
     if len(share) < 2 * PATIENCE or stale is None or float(stale.value.max()) == 0:
         return
     now = level(np.minimum(share.value, 1.0), 5)
-    start = last_stretch(now > watch)
+    start = _since(now, watch)
     if len(now) - start < PATIENCE:
         return
     slow = slow_lane(case)
@@ -67,6 +67,14 @@ def trainer_waits(
         cost=Cost(last, why="share of the time in which the trainer waits"),
         spans=tuple(SpanAt(w.lane, w.reason, w.start, w.start + w.ns, int(share.step[-1])) for w in waits),
     )
+
+
+def _since(now: FloatArray, watch: float) -> int:
+    """Where the waiting began that lasts; a dip to half of the threshold is part of it."""
+    if not len(now) or now[-1] <= watch:
+        return len(now)
+    start = last_stretch(now > watch / 2)
+    return start + int(np.argmax(now[start:] > watch))
 
 
 def slow_lane(case: Case) -> str:
