@@ -54,8 +54,13 @@ def judged(patient: Patient) -> dict[str, Any]:
         return said
     first = next(f for f in serious if f.rule == roots[0])
     there = max(patient.start, _shown(first), _needs_are_there(run, roots[0], last))
-    named = _first(there, last, lambda step: _roots(_serious(diagnosis(run, until=step).findings))[:1] == roots[:1])
-    return {**said, "delay": named - there, "since_start": named - patient.start}
+
+    def leads(step: int) -> bool:
+        return _roots(_serious(diagnosis(run, until=step).findings))[:1] == roots[:1]
+
+    named = _first(there, last, leads)
+    soonest = _first(patient.start, there, leads) if named == there else named  # may be known before its onset is
+    return {**said, "delay": named - there, "since_start": soonest - patient.start}
 
 
 def _during(run: Run, last: int, at_the_end: list[str]) -> list[str]:

@@ -192,6 +192,13 @@ def test_a_story_begins_with_the_cause() -> None:
     assert [f.rule for f in chapter.findings()] == ["kl-takeoff", "truncation", "reward-falling"]
 
 
+def test_a_cause_comes_before_a_plateau_that_nothing_explains() -> None:
+    from rollscope.diagnose.story import linked
+
+    told = story(linked([finding("plateau", 10), finding("dead-groups", 90)]))
+    assert [chapter.finding.rule for chapter in told] == ["dead-groups", "plateau"]
+
+
 def test_what_began_long_before_is_no_consequence() -> None:
     from rollscope.diagnose.story import linked
 

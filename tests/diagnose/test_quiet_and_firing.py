@@ -52,7 +52,13 @@ BONUSES = (  # of 100
     "89 96 94 78 92 101 89 85 96 74 83 96 108 84 75 89 79 100 86 75 101 83 93 93 58 69 83 "
     "93 107 105 94 86 92 126 88 100 92 98 93 82 90 118 100 107 89 89 94 90 79 99 85 85"
 )
+REGAINED = (  # of 100
+    "78 91 89 76 81 78 76 57 69 52 67 44 49 53 39 31 50 62 61 59 59 67 55 56 51 71 62 "
+    "71 73 83 75 50 58 59 67 56 58 91 72 62 58 65 75 72 50 55 77 66 59 75 89 91 76 88 "
+    "56 72 79 73 99 91 78 74 88 57 69 56 84 72 85 69 84 89 92 85 101 78 99 90 84 81"
+)
 bursts = np.where((np.arange(80) >= 30) & (np.arange(80) % 14 < 4), 0.0, 1.0)
+heavy = 0.7 * np.random.default_rng(11).normal(size=80)
 seldom = np.where(np.arange(80) % 9 == 8, 1.0, 0.7)
 
 TABLES: dict[str, tuple[Rows, Rows]] = {
@@ -126,6 +132,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 np.minimum(np.arange(120.0), 60),
             ),
             "nats of a whole answer, not of a token": (24 + np.sin(np.arange(200)), level_reward),
+            "a small model, whose k3 has a heavy tail": (
+                np.r_[0.3 * np.exp(heavy[:40]), 0.6 * np.exp(heavy[40:])],
+                np.r_[ramp(0.4, 0.9, 30), flat(0.92, 50)],
+            ),
         },
         {
             "exponential while reward is level": (
@@ -150,9 +160,16 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 None,
                 About(config={"mask_truncated_completions": True}),
             ),
+            "answers grow, and no more are cut than before": (0.02 + 0.01 * heavy[:60], ramp(300, 500, 60)),
+            "a little more are cut, and answers are as long as ever": (ramp(0.005, 0.04, 120), flat(300, 120)),
+            "answers grow, and one in two hundred more is cut": (ramp(0.004, 0.009, 120), ramp(300, 500, 120)),
         },
         {
             "a third": (flat(0.33, 50),),
+            "answers grow into the limit, three of a hundred so far": (
+                0.005 + 0.03 * ramp(0, 1, 90) ** 2 + 0.003 * np.sin(7 * np.arange(90)),
+                ramp(400, 700, 90),
+            ),
             "it grows to four of ten": (np.r_[flat(0.02, 40), ramp(0.02, 0.4, 40)],),
         },
     ),
@@ -319,6 +336,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 np.r_[ramp(0.1, 0.9, 100), 0.9 + noise(100, 0.01)],
                 held_out(np.r_[ramp(0.1, 0.8, 10), 0.8 + noise(10, 0.01)]),
             ),
+            "a reward that fell, and regains what it had": (
+                percent(REGAINED),
+                held_out(np.array([10, 4, 6, 10, 8, 10, 4, 2, 10, 6, 4, 2, 8, 6, 4, 6, 6]) / 100, 5),
+            ),
         },
         {
             "the score falls while reward rises": (rising, held_out(np.r_[ramp(0.2, 0.5, 8), ramp(0.5, 0.2, 12)])),
@@ -352,6 +373,12 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 held_out(flat(0.21, 20)),
             ),
             "length falls": (ramp(900, 300, 200), rising),
+            "a format is learned at once, and the rest of the reward with the score": (
+                ramp(380, 700, 100),
+                0.2 + 0.06 / (1 + np.exp(-(np.arange(100) - 24) / 6)) + ramp(0, 0.06, 100),
+                None,
+                held_out(np.array([0.16, 0.18, 0.21, 0.18]), 25),
+            ),
             "a penalty for each token": (flat(30, 60), level_reward[:60], None, None, flat(-0.01, 60)),
             "a slope that is nearly the same at two steps is too little to say": (
                 flat(6, 60),

@@ -15,6 +15,7 @@ from .finding import RANK, Finding
 SLACK = 10  # steps by which a consequence may seem to begin before its cause: onsets are estimates
 ECHO = 20  # steps after the end of a cause in which a consequence may still begin
 VAGUE = 0.45  # of the steps before a plateau: it shows itself only after so many more
+UNEXPLAINED = ("plateau", "catalogue-alarms")  # say that something is wrong, not what
 AT_ONCE = 2  # steps between two onsets that count as one: then the rule above in the table leads
 
 SPOILED = ("reward-falling", "dead-groups", "kl-takeoff", "ended-early")  # by nearly every fault of the signal
@@ -105,7 +106,7 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
 def _place(chapter: Chapter) -> tuple[int, bool, int]:
     """By the worst severity, then by step; what no rule explains comes after what one does."""
     worst = min(RANK[finding.severity] for finding in chapter.findings())
-    return worst, chapter.finding.rule == "catalogue-alarms", chapter.finding.step
+    return worst, chapter.finding.rule in UNEXPLAINED, chapter.finding.step
 
 
 def told(findings: Sequence[Finding]) -> list[Finding]:

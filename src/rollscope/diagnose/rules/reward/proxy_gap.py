@@ -100,7 +100,7 @@ def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
     ranges = _range(reward.value), _range(score)
     start = _turn(score)
     ends = min(ENDS, (len(score) - start) // 2)
-    up = (earned[-ends:].mean() - earned[start : start + ends].mean()) / ranges[0]
+    up = (earned[-ends:].mean() - max(earned[start : start + ends].mean(), _earlier(earned, start))) / ranges[0]
     down = (score[-ends:].mean() - score[start : start + ends].mean()) / ranges[1]
     if up * ranges[0] < gain * max(1.0, abs(float(np.median(reward.value)))) or not _rises(reward, int(steps[start])):
         return None
@@ -110,6 +110,12 @@ def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
     gap = Gap(int(steps[apart]), float(up), float(down), float(down) + error, _fell(e, steps, start))
     first = earned[start : start + ends].mean() / ranges[0], score[start : start + ends].mean() / ranges[1]
     return None if not gap.falls and _may_follow(gap, *first) else gap
+
+
+def _earlier(earned: np.ndarray, start: int) -> float:
+    """The most that was earned before: a reward that regains what it lost has found no hole."""
+    runs = [earned[i : i + 2].mean() for i in range(start - 1)]
+    return float(max(runs, default=-np.inf))
 
 
 def _may_follow(gap: Gap, reward: float, score: float) -> bool:

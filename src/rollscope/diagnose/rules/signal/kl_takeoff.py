@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rollscope.diagnose.curves.opening import opening
-from rollscope.diagnose.curves.window import last_stretch, level
+from rollscope.diagnose.curves.window import last_stretch, level, noise
 from rollscope.diagnose.finding import Advice, Finding
 from rollscope.diagnose.needs import Evaluations
 from rollscope.diagnose.reading.evaluation import Evaluation
@@ -19,6 +19,7 @@ OPENING = 20  # steps before the rule judges: near zero, every run's KL multipli
 SPAN = 20  # steps over which growth is compared
 WIDTH = 9  # points whose median is the level
 LASTING = 3.0  # growth that must remain at the end
+SIGMAS = 2.0  # times the noise of the logarithm: four errors of a ratio of two medians
 FLOOR = 0.002  # nats per token; below it a multiple means nothing
 AT_ONCE = 5  # steps in which a far too large update shows
 STEADY = 1.5  # times what steady learning makes of a KL
@@ -125,6 +126,7 @@ def _takes_off(kl: Series, way: FloatArray, times: float) -> Iterator[Finding]:
     begin = np.arange(OPENING - 1, len(now) - SPAN)  # candidates for the last quiet point
     before, here, after = long[np.maximum(begin - SPAN, 0)], long[begin], now[begin + SPAN]
     least = np.maximum(times, STEADY * (way[begin + SPAN - WIDTH // 2] / way[begin - SPAN // 2 + 1]) ** 2)
+    least = np.maximum(least, np.exp(SIGMAS * noise(np.log(np.maximum(kl.value, FLOOR)))))
     took_off = (after > least * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
     if not took_off.any():
         return

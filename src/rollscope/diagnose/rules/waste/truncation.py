@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rollscope.diagnose.curves.opening import opening
+from rollscope.diagnose.curves.trend import trend
 from rollscope.diagnose.curves.window import average, last_stretch
 from rollscope.diagnose.finding import Advice, Finding
 from rollscope.diagnose.needs import AboutRun
 from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.reading.known import LENGTH, TRUNCATED
-from rollscope.diagnose.rule import Series, rule
+from rollscope.diagnose.rule import FloatArray, Series, rule
 
 PATIENCE = 10
+MORE = 0.01  # of all answers: cut beyond what was cut at the opening
+SURE = 1e-4  # chance that a share which does not grow seems to
 MASKED = ("mask_truncated_completions", "overlong_filtering", "overlong_filter", "filter_overlong", "mask_overlong")
 
 
@@ -32,9 +36,10 @@ def truncation(
     they teach nothing wrong: then only a large share is worth a look.
     """
     share = average(truncated.value, PATIENCE)
-    start = last_stretch(share > watch)
-    if len(share) - start < PATIENCE and not _certain(truncated, about):
+    start, growing = last_stretch(share > watch), _growing(truncated, share, length)
+    if len(share) - start < PATIENCE and growing == len(share) and not _certain(truncated, about):
         return
+    start = min(start, growing)
     now, masked = float(share[-1]), about is not None and about.setting(*MASKED) is True
     if masked and now < bad:
         return
@@ -53,6 +58,17 @@ def truncation(
         ),
         samples="stop_reason = 'length'",
     )
+
+
+def _growing(truncated: Series, share: FloatArray, length: Series | None) -> int:
+    """Since when more are cut than at the opening, if ever more are, and answers grow with them."""
+    first = opening(truncated)
+    if first is None or length is None or not _grew(length) or not trend(length.value).rises:
+        return len(share)
+    seen = trend(truncated.value[first.points :])
+    if not seen.rises or seen.p > SURE:
+        return len(share)
+    return last_stretch(share > first.level + max(MORE, 4 * first.noise / PATIENCE**0.5))
 
 
 def _certain(truncated: Series, about: About | None) -> bool:
