@@ -50,18 +50,21 @@ doctor has no name for it.
 """
 
 
-AGAIN = {604, 605, 613, 633, 634, 635, 731}  # seeds judged once by earlier rules, and not tuned on
+HEALTHY = """Healthy runs: alarms, and of these the bad ones. Ours is asked every 20 steps during the run, and at the
+end; the others at the end alone."""
+NOT_NAMED = """rlprobe's ref_drift_asymmetry lets KL grow in the first tokens of an answer. TRL logs no KL by position,
+and its mean grows as it does in every run that learns, so ours has no rule for it."""
 ORIGINS = ("rldoctor", "rlprobe", "ours", "trl")
-SEEN = {  # seeds whose runs were looked at while rules were tuned
-    *(7, 11, *range(21, 24), 31, 201, 202, 401, *range(501, 504), 511, 512, *range(601, 604), 611, 612),
-    *(*range(621, 624), 631, 632, 701, 711, 712, 721, 722),
+SEEN = {  # seeds whose runs, or the verdicts on them, were looked at while rules were tuned
+    *(7, 11, *range(21, 24), 31, 201, 202, 401, *range(501, 504), 511, 512, *range(601, 606), *range(611, 614)),
+    *(*range(621, 641), 701, 711, 712, 721, 722, 731, 801, 802, 811, 812, *range(821, 826)),
 }
 
 
 def main() -> None:
     args = _arguments()
     folder, python = Path(args.folder), os.environ.get("ROLLSCOPE_RIVALS", "")
-    faults = [f for f in (SMALL if args.small else RIGHT) if not f.startswith("ours/")]
+    faults = [f for f in (SMALL if args.small else RIGHT) if f.startswith(("rldoctor/", "rlprobe/"))]
     seeds = [int(word) for word in args.seeds.split(",") if word][: 1 if args.small else None]
     patients = [*doctor_runs.generated(folder, faults, seeds, python)] if python else []
     patients += [] if args.small else [*doctor_runs.trained(folder / "trainings")]
@@ -121,11 +124,12 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     lines += [f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
     lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ORIGINS]
-    lines += ["", *_sooner(faults, ours, rivals)]
-    lines += ["", "Healthy runs: alarms, and of these the bad ones. During the run: asked every 20 steps.", ""]
+    lines += ["", NOT_NAMED, "", *_sooner(faults, ours, rivals), "", *_how_soon(faults, ours, rivals)]
+    lines += ["", HEALTHY, ""]
     lines += ["| run | steps | ours, at the end | ours, during the run | " + " | ".join(RIVALS) + " |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]
+    lines += [_rate_row(healthy, ours, rivals)]
     return "\n".join(lines) + "\n"
 
 
@@ -135,11 +139,7 @@ def _seeds(patients: Sequence[Patient]) -> str:
     for patient in patients:
         known[patient.fault.split("/")[0]].add(_seed(patient))
     listed = "; ".join(f"{origin} {_listed(seeds)}" for origin, seeds in known.items())
-    again = _listed(AGAIN & {seed for seeds in known.values() for seed in seeds})
-    text = f"Seeds: {listed}. Rules were tuned while runs of these seeds were seen: {_listed(SEEN)}."
-    return text + (
-        f" Runs of {again} had been judged by earlier rules, and nothing was tuned on them." if again else ""
-    )
+    return f"Seeds: {listed}. Rules were tuned while runs of these seeds were seen: {_listed(SEEN)}."
 
 
 def _seed(patient: Patient) -> int:
@@ -186,12 +186,38 @@ def _ahead(steps: int) -> str:
     return f"{steps} steps ahead" if steps > 0 else f"{-steps} steps behind" if steps < 0 else "as soon"
 
 
+def _how_soon(faults: dict[str, list[Patient]], ours: Any, rivals: Any) -> list[str]:
+    """How soon each doctor names what it names, for each origin of runs."""
+    head = f"| steps until named, in the median (runs named) | runs | ours | {' | '.join(RIVALS)} |"
+    lines = [head, "|---|--:|--:|--:|--:|--:|"]
+    for origin in ORIGINS:
+        some = [p for fault, patients in faults.items() if fault.startswith(f"{origin}/") for p in patients]
+        steps = [[ours[p.id]["since_start"] for p in some if "since_start" in ours[p.id]]]
+        heard = [[(p, rivals.get(p.id, {}).get("when", {}).get(rival)) for p in some] for rival in RIVALS]
+        steps += [[max(0, when - p.start) for p, when in pairs if when is not None] for pairs in heard]
+        cells = [f"{round(statistics.median(known))} ({len(known)})" if known else "–" for known in steps]
+        lines.append(f"| {origin}'s | {len(some)} | {' | '.join(cells)} |")
+    return lines
+
+
+def _alarms(some: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> list[list[str]]:
+    """The alarms of ours at the end, of ours during the run, and of the others at the end."""
+    said = [[word for p in some for word in ours[p.id][key]] for key in ("said", "during")]
+    return said + [[word for p in some for word in rivals[p.id][rival]] if rivals else [] for rival in RIVALS]
+
+
 def _healthy_row(fault: str, some: list[Patient], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
     steps = sum(ours[p.id]["steps"] for p in some)
-    said = [[word for p in some for word in ours[p.id][key]] for key in ("said", "during")]
-    said += [[word for p in some for word in rivals[p.id][rival]] if rivals else [] for rival in RIVALS]
+    said = _alarms(some, ours, rivals)
     cells = [f"{len(words)} ({sum(word.startswith(('bad', 'critical')) for word in words)})" for words in said]
     return f"| {fault} | {steps:,} | {' | '.join(cells)} |"
+
+
+def _rate_row(healthy: dict[str, list[Patient]], ours: dict[str, Verdict], rivals: dict[str, Any]) -> str:
+    some = [patient for patients in healthy.values() for patient in patients]
+    steps = sum(ours[p.id]["steps"] for p in some)
+    cells = [f"{1000 * len(words) / max(1, steps):.2f}" for words in _alarms(some, ours, rivals)]
+    return f"| **alarms in 1,000 steps** | {steps:,} | {' | '.join(cells)} |"
 
 
 def _count(some: Sequence[Patient], ours: dict[str, Verdict]) -> int:
