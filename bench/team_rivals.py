@@ -96,7 +96,7 @@ def mlflow(place: Path, python: str) -> Iterator[Served]:
     port, file = free_port(), place / "mlflow.db"
     words = ["-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{file}", "--port", str(port)]
     with started([python, *words, "--default-artifact-root", str(place)], place, {}) as process:
-        wait_for(port)
+        wait_for(port, process, place)
         yield Served(f"http://127.0.0.1:{port}", process.pid, lambda: counted(file, "SELECT count(*) FROM metrics"))
 
 
@@ -106,25 +106,39 @@ def trackio(place: Path, python: str) -> Iterator[Served]:
     env = {"GRADIO_SERVER_PORT": str(port), "TRACKIO_DIR": str(place / "tracked"), "BROWSER": "true"}
     program = str(Path(python).parent / "trackio")
     with started([program, "show", "--host", "127.0.0.1"], place, env) as process:
-        wait_for(port)
-        url = ""
-        while not url:  # it says the address with its token once it listens
-            time.sleep(0.1)
-            found = re.search(r"http://\S+write_token=\S+", (place / "said").read_text())
-            url = found[0] if found else ""
+        wait_for(port, process, place)
+        url = address_of(process, place)
         rows = "SELECT count(*) FROM metrics"
         yield Served(url, process.pid, lambda: SCALARS * counted(place / "tracked" / "load.db", rows))
 
 
-def wait_for(port: int) -> None:
+def wait_for(port: int, process: subprocess.Popen[bytes], place: Path) -> None:
     """Wait until a server listens, which may take minutes: some import much and make tables."""
-    until = time.monotonic() + 5 * PATIENCE
-    while True:
+    for _ in looks(process, place, f"nothing listens on port {port}"):
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), 1).close()
             return
-        if time.monotonic() > until:
-            raise SystemExit(f"nothing listens on port {port}")
+
+
+def address_of(process: subprocess.Popen[bytes], place: Path) -> str:
+    """The address of Trackio's server with its token, which it says once it listens."""
+    for _ in looks(process, place, "Trackio says no address"):
+        found = re.search(r"http://\S+write_token=\S+", (place / "said").read_text())
+        if found:
+            break
+    return found[0] if found else ""
+
+
+def looks(process: subprocess.Popen[bytes], place: Path, lacking: str) -> Iterator[None]:
+    """Yield ten times a second; end the program when a server is dead, or after five minutes."""
+    until = time.monotonic() + 5 * PATIENCE
+    while True:
+        yield
+        if process.poll() is not None or time.monotonic() > until:
+            last = (place / "said").read_text(errors="replace")[-1000:]
+            raise SystemExit(
+                f"{lacking}; the server {'lives' if process.poll() is None else 'is dead'} and said: {last}"
+            )
         time.sleep(0.1)
 
 
@@ -140,7 +154,8 @@ def started(command: list[str], place: Path, env: dict[str, str]) -> Iterator[su
     try:
         yield process
     finally:
-        os.killpg(process.pid, 9)
+        with contextlib.suppress(ProcessLookupError):  # it is dead
+            os.killpg(process.pid, 9)
         process.wait(60)
 
 
