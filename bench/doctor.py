@@ -265,9 +265,13 @@ def sentences(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[str
 def _sums(f: dict[str, float]) -> str:
     return (
         f"Ours names {f['named']:.0f} of {f['runs']:.0f} faulty runs, {f['soon']:.0f} of them within {WITHIN} steps of "
-        f"their data. In {f['steps']:,.0f} healthy steps it raises {f['during']:.0f} alarms ({f['bad']:.0f} bad) "
+        f"their data. In {f['steps']:,.0f} healthy steps it raises {_some(f['during'])} ({f['bad']:.0f} bad) "
         f"during the runs, {f['alarms']:.0f} of them to the end."
     )
+
+
+def _some(alarms: float) -> str:
+    return "1 alarm" if alarms == 1 else f"{alarms:.0f} alarms"
 
 
 def rows(patients: Sequence[Patient], ours: dict[str, Verdict]) -> list[dict[str, str]]:
