@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def test_tokens_and_log_probabilities_are_those_of_the_update(trained: Path) -> 
             for ours, theirs in {**LOGPS, "token_advantages": "advantages"}.items():
                 np.testing.assert_allclose(row[ours], held[theirs][i, :length], rtol=1e-6)
             assert row["group"] == str(held["uid"][i]) and row["policy_version_max"] == step - 1
+
+
+def test_texts_of_drawn_bytes_are_those_of_verls_own_dump(trained: Path) -> None:
+    rows = samples(trained)
+    for step in range(1, STEPS + 1):
+        dump = [json.loads(line) for line in (trained / "dump" / f"{step}.jsonl").read_text().splitlines()]
+        own = [row for row in rows if row["step"] == step]
+        assert [(row["prompt"], row["completion"]) for row in own] == [(one["input"], one["output"]) for one in dump]
+    assert any("\ufffd" in row["completion"] for row in rows), "they are not all UTF-8"
 
 
 def test_samples_recompute_rewards_entropy_kl_and_mismatch(trained: Path) -> None:

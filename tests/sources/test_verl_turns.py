@@ -18,7 +18,7 @@ def read(*stretches: str) -> list[dict[str, Any]]:
     """Turns of stretches whose letters are tokens; the policy wrote the first, the third, ..."""
     words = "".join(stretches)
     mask = np.concatenate([np.full(len(text), 1 - i % 2) for i, text in enumerate(stretches)])
-    found = turns(np.arange(len(words)), mask, lambda rows: ["".join(words[i] for i in row) for row in rows])
+    found = turns(list(range(len(words))), mask, lambda rows: ["".join(words[i] for i in row) for row in rows])
     return [{key: value for key, value in turn.items() if value is not None} for turn in found or []]
 
 

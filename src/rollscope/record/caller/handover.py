@@ -7,6 +7,7 @@ mutable is copied value by value. A sample that lacks a key has None there, whic
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -54,13 +55,24 @@ def hand_over(
     copier = Copier(transfer)
     if isinstance(samples, Mapping):
         columns = read(samples, lose, "the samples")
-        taken: list[Chunk] | dict[str, Any] = frozen_fields(columns, copier, lose, "the samples")
+        taken: list[Chunk] | dict[str, Any] = _of_columns(columns, copier, lose)
     else:
         taken = _chunks(_dicts(listed(samples, lose, "samples"), lose), copier, lose)
     common = frozen_fields(same, copier, lose, "the samples")
     if transfer.is_needed:
         transfer.depart()
     return taken, common, transfer
+
+
+def _of_columns(columns: dict[Any, Any], copier: Copier, lose: Lose) -> list[Chunk] | dict[str, Any]:
+    """Chunks if every column is a list with one value a sample; else the drain tells them apart."""
+    lengths = {len(values) if type(values) is list else -1 for values in columns.values()}
+    if len(lengths) == 1 and -1 not in lengths and {*map(type, columns)} == {str}:
+        starts = range(0, max(lengths), CHUNK)
+        parts = [{key: (*values[at : at + CHUNK],) for key, values in columns.items()} for at in starts]
+        with contextlib.suppress(*ODD):  # another thread changed a value
+            return [_frozen(Chunk(len(part[next(iter(part))]), part), copier, lose) for part in parts]
+    return frozen_fields(columns, copier, lose, "the samples")
 
 
 def _chunks(records: list[dict[Any, Any]], copier: Copier, lose: Lose) -> list[Chunk]:

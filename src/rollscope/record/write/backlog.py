@@ -93,14 +93,14 @@ def _rows_of_block(sizes: list[int]) -> int:
 
 def size(row: Mapping[str, Any]) -> int:
     """About how many bytes a row holds."""
-    total = 100
+    total = 100 + 8 * len(row)
     for value in row.values():
         kind = type(value)
         if kind is str:
             total += len(value)
-        elif kind is float or kind is int or kind is bool:
-            total += 8
-        else:
+        elif kind is np.ndarray:
+            total += value.nbytes
+        elif kind is dict or kind is list or kind is bytes:
             total += _nested_size(value)
     return total
 

@@ -15,12 +15,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rollscope.sources.intake.gather import number
+from rollscope.sources.live.behind import Behind
 from rollscope.sources.live.caller import calling
 from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.values import numbers
 from rollscope.sources.live.wrap import after, before
 
-from .experiences import rows
+from .experiences import Step, rows
 
 STAGES = ("generation", "make_experience", "ppo_train", "broadcast")  # in the order of a step
 PLACED = "from durations, in the order of the stages"
@@ -35,6 +37,8 @@ class Listener:
         self._run: Any = None
         self._step: int | None = None  # of the rollouts that are being made
         self._has_rollouts = False
+        self._behind = Behind("rollscope-openrlhf")  # decodes, so that the trainer does not
+        self._decoder: Decoder | None = None
 
     @quiet
     def begin(self, logger: str, args: Any) -> None:
@@ -67,20 +71,21 @@ class Listener:
 
     def _on_experiences(self, trainer: Any, experiences: Any) -> None:
         if self._run is not None and self._step is not None:
-            now = self._step - 1
             own = hasattr(trainer, "samples_generator")  # else another process generates, with weights of its own
             many = int(trainer.args.rollout.n_samples_per_prompt)
-            found = rows(experiences, self._step, many, trainer.tokenizer, "train", now=now, on_policy=own)
             self._has_rollouts = True
-            self._run.log_samples(found, step=self._step)
+            self._put(trainer, Step(experiences, self._step, many, "train"), now=self._step - 1, on_policy=own)
 
     def _on_evaluated(self, trainer: Any, experiences: Any) -> None:
         if self._run is not None and self._step is not None:
             many = int(trainer.args.eval.n_samples_per_prompt)
-            found = rows(experiences, self._step, many, trainer.tokenizer, "eval", now=self._step, on_policy=True)
-            for sample in found:
-                sample.pop("trained", None)
-            self._run.log_samples(found, step=self._step)
+            self._put(trainer, Step(experiences, self._step, many, "eval"), now=self._step, on_policy=True)
+
+    def _put(self, trainer: Any, step: Step, **about: Any) -> None:
+        if self._decoder is None:
+            self._decoder = Decoder.of_own(trainer.tokenizer)
+        run, decoder = self._run, self._decoder
+        self._behind.put(lambda: run.log_samples(rows(step, decoder, **about), step=step.number))
 
     @quiet
     def log(self, logger: str, split: str, step: int, logs: Mapping[str, Any]) -> None:
@@ -97,8 +102,9 @@ class Listener:
     @quiet
     def close(self, logger: str) -> None:
         if self._run is not None and logger == self._logger:
-            self._run.finish()
-            self._run = None
+            self._behind.close()
+            run, self._run = self._run, None
+            run.finish()
 
 
 def stages(logs: Mapping[str, Any], now: int) -> Iterator[tuple[str, int, int]]:

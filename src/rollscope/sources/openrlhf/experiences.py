@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rollscope.sources.live.text import Decoder
 from rollscope.sources.verl.batch import Array, Batch, array
 from rollscope.sources.verl.rollouts import samples
 
@@ -33,20 +34,31 @@ class Rollout(NamedTuple):
     number: int  # in the order of generation: the samples of a prompt are neighbours
 
 
-def rows(
-    experiences: list[Any], step: int, many: int, tokenizer: Any, split: str, **about: Any
-) -> list[dict[str, Any]]:
-    """The samples of a step; `many` are those of a prompt, `about` is what is known of all."""
-    rollouts = sorted(_rollouts(experiences), key=lambda one: one.number)
+class Step(NamedTuple):
+    """What a step or an evaluation held; `many` are the samples of a prompt."""
+
+    experiences: list[Any]
+    number: int
+    many: int
+    split: str
+
+
+def rows(step: Step, decoder: Decoder, **about: Any) -> list[dict[str, Any]]:
+    """The samples of a step; `about` is what is known of all."""
+    rollouts = sorted(_rollouts(step.experiences), key=lambda one: one.number)
     tokens: dict[str, list[Array]] = {}
     for one in rollouts:
         for name, values in _tokens(one).items():
             tokens.setdefault(name, []).append(values)
     tokens = {name: values for name, values in tokens.items() if len(values) == len(rollouts)}
-    ids = [f"{split}/{step}/{one.number}" for one in rollouts]
-    words = {"uid": [f"{split}/{step}/{one.number // many}" for one in rollouts]}
-    found = samples(Batch(step, ids, tokens, words, **about), tokenizer)
-    return [{**sample, "split": split, **_outcome(one)} for sample, one in zip(found, rollouts, strict=True)]
+    place = f"{step.split}/{step.number}"
+    ids = [f"{place}/{one.number}" for one in rollouts]
+    words = {"uid": [f"{place}/{one.number // step.many}" for one in rollouts]}
+    found = samples(Batch(step.number, ids, tokens, words, **about), decoder)
+    if step.split == "eval":
+        for sample in found:
+            sample.pop("trained", None)
+    return [{**sample, "split": step.split, **_outcome(one)} for sample, one in zip(found, rollouts, strict=True)]
 
 
 def _rollouts(experiences: list[Any]) -> Iterator[Rollout]:

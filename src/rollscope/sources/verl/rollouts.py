@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.sources.intake.gather import digest, number
+from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.values import scalar
 
 from .batch import SCORES, TOKENS, Array, Batch
@@ -22,47 +23,40 @@ SECONDS = {  # ours -> veRL's, in TransferQueue and in the fully asynchronous tr
 }
 
 
-def samples(batch: Batch, tokenizer: Any) -> list[dict[str, Any]]:
-    """The samples of a batch, with their text. They are made column by column, which is cheaper."""
-    prompts = _decoded_once(batch.tokens["prompts"], tokenizer)
-    wrote, kept = _masks(batch)
-    columns: Columns = {
-        "id": batch.ids,
-        "split": ["train"] * len(batch.ids),
-        "prompt": prompts,
-        "completion": _decode(_lists(batch.tokens["responses"]), tokenizer),
-        "stop_reason": _stops(batch, getattr(tokenizer, "eos_token_id", None)),
-        **_origins(batch, prompts),
-        **_tokens(batch, wrote),
-        **_rewards(batch),
-        **_versions(batch),
-        "turns": _turns(batch, wrote, tokenizer),
-        **_seconds(batch),
-        **_totals(batch, wrote, kept),
-    }
-    known = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+def samples(batch: Batch, decoder: Decoder) -> list[dict[str, Any]]:
+    """The samples of a batch, with their text."""
+    known = columns(batch, decoder)
     rows = zip(*known.values(), strict=True)
     return [{name: value for name, value in zip(known, row, strict=True) if value is not None} for row in rows]
 
 
-def _decode(rows: list[list[int]], tokenizer: Any) -> list[str]:
-    """Texts as `tokenizer.decode` gives them; most of its time is not spent in decoding."""
-    fast = getattr(tokenizer, "backend_tokenizer", None)
-    if fast is not None and getattr(tokenizer, "clean_up_tokenization_spaces", None) is False:
-        return [fast.decode(row, skip_special_tokens=True) for row in rows]
-    texts: list[str] = tokenizer.batch_decode(rows, skip_special_tokens=True)
-    return texts
+def columns(batch: Batch, decoder: Decoder) -> Columns:
+    """The samples as columns that hold a value of any sample: they are made and kept faster so."""
+    prompts = _decoded_once(batch.tokens["prompts"], decoder)
+    words = [row.tolist() for row in batch.tokens["responses"]]
+    wrote, kept = _masks(batch)
+    found: Columns = {
+        "id": batch.ids,
+        "split": ["train"] * len(batch.ids),
+        "prompt": prompts,
+        "completion": decoder.texts(words),
+        "stop_reason": [_stop(ids, decoder.end, batch.longest) for ids in words],
+        **_origins(batch, prompts),
+        **_tokens(batch, wrote),
+        **_rewards(batch),
+        **_versions(batch),
+        "turns": _turns(batch, words, wrote, decoder),
+        **_seconds(batch),
+        **_totals(batch, wrote, kept),
+    }
+    return {name: values for name, values in found.items() if any(value is not None for value in values)}
 
 
-def _lists(rows: list[Array]) -> list[list[int]]:
-    return [row.tolist() for row in rows]
-
-
-def _decoded_once(rows: list[Array], tokenizer: Any) -> list[str]:
+def _decoded_once(rows: list[Array], decoder: Decoder) -> list[str]:
     """Texts of rows of which many are the same: a group has one prompt."""
     keys = [row.tobytes() for row in rows]
     different = dict(zip(keys, rows, strict=True))
-    texts = dict(zip(different, _decode(_lists([*different.values()]), tokenizer), strict=True))
+    texts = dict(zip(different, decoder.texts([row.tolist() for row in different.values()]), strict=True))
     return [texts[key] for key in keys]
 
 
@@ -160,13 +154,13 @@ def _versions(batch: Batch) -> Columns:
     return {"policy_version_min": oldest, "policy_version_max": newest, "off_policy_steps": stale}
 
 
-def _turns(batch: Batch, wrote: list[Array], tokenizer: Any) -> list[Any]:
+def _turns(batch: Batch, words: list[list[int]], wrote: list[Array], decoder: Decoder) -> list[Any]:
     """The turns with their texts where there are several, else how many there were."""
     counts = batch.column("num_turns" if "num_turns" in batch.words else "__num_turns__")
     found: list[Any] = []
-    for ids, mask, raw in zip(batch.tokens["responses"], wrote, counts, strict=True):
+    for ids, mask, raw in zip(words, wrote, counts, strict=True):
         both = _number(raw)  # veRL counts both sides
-        several = turns(ids, mask, lambda rows: _decode(rows, tokenizer))
+        several = turns(ids, mask, decoder.texts)
         found.append(several or (None if both is None else max(1, int(both) // 2)))
     return found
 
@@ -180,14 +174,10 @@ def _seconds(batch: Batch) -> Columns:
     return columns
 
 
-def _stops(batch: Batch, end: int | None) -> list[str | None]:
-    return [_stop(ids, end, batch.longest) for ids in batch.tokens["responses"]]
-
-
-def _stop(ids: Array, end: int | None, longest: int | None) -> str | None:
-    if not len(ids):
+def _stop(ids: list[int], end: int | None, longest: int | None) -> str | None:
+    if not ids:
         return "aborted"
-    if end is not None and int(ids[-1]) == end:
+    if end is not None and ids[-1] == end:
         return "stop"
     return "length" if longest is not None and len(ids) >= longest else None
 

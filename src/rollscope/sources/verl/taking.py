@@ -7,22 +7,17 @@ decodes its text.
 
 from __future__ import annotations
 
-import copy
-import queue
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from rollscope.sources.live.quiet import print_once, quiet
+from rollscope.sources.live.behind import Behind
+from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.wrap import after, before
 
 from .batch import Batch, fetch, of_proto, of_queue
-from .rollouts import samples
-
-WAITING = 2  # batches that may wait to be decoded
-PATIENCE = 10.0  # seconds that a trainer waits for them, before a batch is left out
-SECONDS = 60.0  # that the end waits for the last batches
+from .rollouts import columns
 
 
 class Taking:
@@ -32,9 +27,8 @@ class Taking:
         self._run, self._trainer = run, trainer
         self._last: tuple[int, int] | None = None  # the batch that was taken last: which object, which update
         self._entropy: Any = None
-        self._tokenizer: Any = None
-        self._queue: queue.Queue[Callable[[], Batch] | None] = queue.Queue(WAITING)
-        self._thread: threading.Thread | None = None
+        self._decoder: Decoder | None = None
+        self._behind = Behind("rollscope-verl")
 
     @quiet
     def watch(self) -> None:
@@ -72,40 +66,19 @@ class Taking:
         self._put(lambda: batch)
 
     def _put(self, make: Callable[[], Batch]) -> None:
-        if self._thread is None:
-            self._tokenizer = _own(self._trainer.tokenizer)
-            self._thread = threading.Thread(target=self._work, daemon=True, name="rollscope-verl")
-            self._thread.start()
-        try:
-            self._queue.put(make, timeout=PATIENCE)
-        except queue.Full:
-            print_once("rollscope: steps end faster than their text is decoded; samples of some are not recorded")
-
-    def _work(self) -> None:
-        while (make := self._queue.get()) is not None:
-            self._record(make)
+        if self._decoder is None:
+            self._decoder = Decoder.of_own(self._trainer.tokenizer)
+        self._behind.put(lambda: self._record(make()))
 
     @quiet
-    def _record(self, make: Callable[[], Batch]) -> None:
-        batch = make()
+    def _record(self, batch: Batch) -> None:
         batch.longest = _longest(getattr(self._trainer, "config", None))
-        self._run.log_samples(samples(batch, self._tokenizer), step=batch.step)
+        assert self._decoder is not None
+        self._run.log_samples(columns(batch, self._decoder), step=batch.step)
 
-    @quiet
     def close(self) -> None:
         """Wait for the last batches, for a bounded time."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._queue.put(None, timeout=SECONDS)
-            thread.join(SECONDS)
-
-
-def _own(tokenizer: Any) -> Any:
-    """A tokenizer for our thread: the trainer cannot set up one that decodes at the same time."""
-    try:
-        return copy.deepcopy(tokenizer)
-    except Exception:  # one written in Python may hold what cannot be copied, and needs no copy
-        return tokenizer
+        self._behind.close()
 
 
 def _longest(config: Any) -> int | None:

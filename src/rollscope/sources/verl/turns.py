@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from .batch import Array
 
+OPENS = "<tool_call>"
 CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 ANSWER = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
 HEAD = re.compile(r"\s*(?:(user|tool|ipython|observation|environment)\s*\n)?")  # what a template writes around
@@ -25,23 +24,24 @@ TAIL = "\nassistant"  # with which the next turn of the policy begins
 Decode = Callable[[list[list[int]]], list[str]]
 
 
-def turns(ids: Array, mask: Array, decode: Decode) -> list[dict[str, Any]] | None:
+def turns(ids: list[int], mask: Array, decode: Decode) -> list[dict[str, Any]] | None:
     """The turns of a response; None if the policy wrote all of it in one."""
-    edges = (np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist()
+    edges = ((mask[1:] != mask[:-1]).nonzero()[0] + 1).tolist()
     if not edges:
         return None
-    words = ids.tolist()
-    stretches = [words[start:end] for start, end in zip([0, *edges], [*edges, len(words)], strict=True)]
+    stretches = [ids[start:end] for start, end in zip([0, *edges], [*edges, len(ids)], strict=True)]
     found: list[dict[str, Any]] = []
     calls: list[tuple[str, str]] = []
-    for start, text, stretch in zip([0, *edges], decode(stretches), stretches, strict=True):
-        if mask[start]:
-            calls = list(_calls(text))
+    wrote = bool(mask[0])
+    for text, stretch in zip(decode(stretches), stretches, strict=True):
+        if wrote:
+            calls = list(_calls(text)) if OPENS in text else []
             found.append({"role": "assistant", "content": text, "tokens": len(stretch)})
             found[-1]["stop_reason"] = "tool" if calls else None
         else:
             found += _told(text, len(stretch), calls)
             calls = []
+        wrote = not wrote
     return found
 
 
@@ -60,7 +60,7 @@ def _told(text: str, tokens: int, calls: list[tuple[str, str]]) -> list[dict[str
     head = HEAD.match(text)
     who = head[1] if head else None
     words = text[head.end() if head else 0 :].rstrip().removesuffix(TAIL).rstrip()
-    marked = [answer.strip() for answer in ANSWER.findall(words)]
+    marked = [answer.strip() for answer in ANSWER.findall(words)] if "<tool_response>" in words else []
     if calls:
         results = _results(marked, words, len(calls))
         rows = [_answered(*call, result) for call, result in zip(calls, results, strict=True)]

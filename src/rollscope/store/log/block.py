@@ -211,20 +211,26 @@ def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] 
     columns: list[Any] = []
     parts: list[bytes] = []
     rows = [hide_row(name, row) for row in rows] if name in HIDDEN_IN else rows
-    given = set().union(*rows)
+    given = _columns(rows)
     for column in TABLES[name]:
         if same and column.name in same:
             columns.append([column.name, column.type, "const", 0, same[column.name]])
             continue
-        if column.name not in given:
-            continue
-        values = [row.get(column.name) for row in rows]
-        if all(value is None for value in values):
+        values = given.get(column.name)
+        if values is None or all(value is None for value in values):
             continue
         encoding, arrays = encode(column.type, values, column.big)
         columns.append([column.name, column.type, encoding, len(arrays)])
         parts += arrays
     return pack({"block": "table", "table": name, "rows": len(rows), "columns": columns}, parts)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The values of every column; rows of one call mostly have the same keys in the same order."""
+    names = [*rows[0]] if rows else []
+    if all([*row] == names for row in rows):
+        return dict(zip(names, map(list, zip(*[row.values() for row in rows], strict=True)), strict=True))
+    return {name: [row.get(name) for row in rows] for name in set().union(*rows)}
 
 
 def read(payload: memoryview, offset: int, number: int) -> Block:
