@@ -1,9 +1,10 @@
-"""Run OpenRLHF's PPO trainer with a stubbed engine, and Rollscope attached: `... OUT`.
+"""Run OpenRLHF's PPO trainer with a stubbed engine, and Rollscope attached: `... OUT [FAULT...]`.
 
 Runs in veRL's environment with OpenRLHF beside it. The training step, the experience maker, the
 advantages, the samples generator and the loggers are OpenRLHF's; the engine answers with drawn
 tokens and the workers with drawn log-probabilities. Libraries that need a GPU are empty modules.
-What the trainer held is written to `OUT/held/STEP.json`.
+What the trainer held is written to `OUT/held/STEP.json`. For each fault there is a further training
+in `OUT/FAULT`, in which our code fails; in `fields`, an experience lacks what our hook reads.
 """
 
 from __future__ import annotations
@@ -78,17 +79,44 @@ def arguments(out: str) -> Any:
     )
 
 
-def main(out: str) -> None:
-    os.makedirs(out, exist_ok=True)
-    os.environ["ROLLSCOPE_DIR"] = f"{out}/runs"
+def main(out: str, *modes: str) -> None:
     sys.meta_path.insert(0, Empty())
+    import faults
+
+    faults.install()
+    faults.FREE = 2_000  # less is written here than in other trainings
+    import rollscope.sources.openrlhf as source
+
+    source.attach(project="p", host=False)
+    for mode in ("", *modes):
+        folder = os.path.join(out, mode)
+        os.makedirs(folder, exist_ok=True)
+        os.environ["ROLLSCOPE_DIR"] = f"{folder}/runs"
+        with faults.broken(mode, f"{folder}/runs"):
+            if mode == "fields":  # the last one
+                without_masks()
+            train(folder)
+        print(f"{mode} ended at step {STEPS}", file=sys.stderr)
+
+
+def without_masks() -> None:
+    """Experiences as a version of OpenRLHF would give them that calls its masks otherwise."""
+    from rollscope.sources.openrlhf import experiences
+
+    real = experiences._rollouts
+
+    def lacking(held: list[Any]) -> Any:
+        less = [Space(**{name: value for name, value in vars(one).items() if name != "action_mask"}) for one in held]
+        return real(less)
+
+    experiences._rollouts = lacking
+
+
+def train(out: str) -> None:
     import torch
     from openrlhf.trainer import ppo_trainer
     from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 
-    import rollscope.sources.openrlhf as source
-
-    source.attach(project="p", host=False)
     ppo_trainer.ray = Space(get=lambda refs: refs)
     drawn = torch.Generator().manual_seed(0)
 
@@ -164,4 +192,4 @@ def keep(experiences: list[Any], path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

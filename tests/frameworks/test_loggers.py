@@ -23,6 +23,7 @@ OPENRLHF = {  # our column -> what its experience calls it
     "ref_logp": "base_action_log_probs",
     "token_advantages": "advantages",
 }
+FAULTS = ("setup", "before", "after", "run", "disk", "fields")  # of faults.py; the last is of the script
 KINDS = ("rlinf", "trinity", "openrlhf")
 pytestmark = [
     pytest.mark.frameworks,
@@ -75,10 +76,45 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two steps of OpenRLHF's PPO trainer with drawn rollouts."""
     out = tmp_path_factory.mktemp("openrlhf")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / "openrlhf")])}
-    command = [PYTHON, HERE / "openrlhf_run.py", out]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0 and "rollscope:" not in done.stderr, done.stderr[-3000:]
+    said = ran("openrlhf_run.py", out, env)
+    assert "rollscope:" not in said.partition(" ended at step")[0], said[-3000:]
     return out
+
+
+def ran(script: str, out: Path, env: dict[str, str]) -> str:
+    """Run without a fault and with each; return what was said."""
+    command = [PYTHON, HERE / script, out, *FAULTS]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert all(f"{mode} ended at step" in done.stderr for mode in ("", *FAULTS)), done.stderr[-3000:]
+    assert "a bug of ours" in done.stderr and "No space left on device" in done.stderr, done.stderr[-3000:]
+    return done.stderr
+
+
+def undisturbed(out: Path, folder: str) -> None:
+    """A framework logged the same numbers while our code failed, but for times."""
+    plain = theirs(out / folder)
+    names = {name for name in plain if "timing" not in name}
+    assert len(names) > 1
+    for mode in FAULTS:
+        logged = theirs(out / mode / folder)
+        assert logged.keys() == plain.keys() and all(logged[name] == plain[name] for name in names), mode
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_fault_of_ours_reaches_the_loop_of_openrlhf(trained: Path) -> None:
+    undisturbed(trained, "tb/ppo")
+    lacking = rs.open(trained / "fields" / "runs").run()
+    assert len(lacking.metrics()["name"]) and not len(lacking.samples(where="split = 'train'")["id"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_fault_of_ours_reaches_trinity(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / "trinity")])}
+    said = ran("trinity_faults_run.py", tmp_path, {**env, "VERL_USE_EXTERNAL_PLUGINS": "none"})
+    assert "rollscope:" not in said.partition(" ended at step")[0], said[-3000:]
+    undisturbed(tmp_path, "tensorboard/trainer")
+    assert len(rs.open(tmp_path / "runs").run().samples(where="split = 'train'")["id"]) == 12
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -10,6 +10,7 @@ from typing import Any
 from trinity.utils.monitor import Monitor
 
 from rollscope.sources.intake.tables import sample
+from rollscope.sources.live.quiet import quiet
 from rollscope.sources.live.values import by_split, numbers
 
 EXPLORE = "explore_step"  # the explorer counts batches of tasks, not updates
@@ -35,11 +36,9 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
     def __init__(self, project: str, group: str, name: str, role: str, config: Any = None) -> None:
         self.project, self.group, self.name, self.role, self.config = project, group, name, role, config
         self._run: Any = None
-        try:
-            self._begin()
-        except Exception as error:  # a monitor that cannot record must not stop training
-            print(f"rollscope: nothing is recorded ({error!r}); training goes on", file=sys.stderr)
+        self._begin()
 
+    @quiet
     def _begin(self) -> None:
         options = dict(getattr(getattr(self.config, "monitor", None), "monitor_args", None) or {})
         facts = {
@@ -49,6 +48,7 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
         }
         self._run = started(self.project, self.name, **{**facts, **options})
 
+    @quiet
     def log(self, data: dict[str, Any], step: int, commit: bool = False) -> None:
         if self._run is None:
             return
@@ -56,6 +56,7 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
         for split, values in by_split(numbers(data), lambda name: name.startswith(("eval/", "bench/"))):
             self._run.log(values, step=step, split=split, clock=clock)
 
+    @quiet
     def log_table(self, table_name: str, experiences_table: Any, step: int) -> None:
         if self._run is None:
             return
@@ -63,6 +64,7 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
         samples = [sample(row, f"{table_name}/{step}/{i}", step, 0) for i, row in rows]
         self._run.log_samples([{k: v for k, v in one.items() if k != "time_ns"} for one in samples if one], step=step)
 
+    @quiet
     def close(self) -> None:
         run, self._run = getattr(self, "_run", None), None
         if run is not None:
