@@ -199,6 +199,13 @@ def test_a_cause_comes_before_a_plateau_that_nothing_explains() -> None:
     assert [chapter.finding.rule for chapter in told] == ["dead-groups", "plateau"]
 
 
+def test_a_noisy_reward_explains_spikes_of_the_gradient() -> None:
+    from rollscope.diagnose.story import linked
+
+    (chapter,) = story(linked([finding("gradient-spikes", 24), finding("reward-noise", 22)]))
+    assert [f.rule for f in chapter.findings()] == ["reward-noise", "gradient-spikes"]
+
+
 def test_what_began_long_before_is_no_consequence() -> None:
     from rollscope.diagnose.story import linked
 

@@ -373,6 +373,17 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 held_out(flat(0.21, 20)),
             ),
             "length falls": (ramp(900, 300, 200), rising),
+            "inside groups longer answers come to earn more, slowly": (
+                flat(300, 80),
+                level_reward[:80],
+                ramp(0, 0.85, 80),
+            ),
+            "inside groups length decided from the first step": (flat(300, 80), level_reward[:80], flat(0.85, 80)),
+            "inside groups length decides for five steps": (
+                flat(300, 80),
+                level_reward[:80],
+                np.r_[0.1 * heavy[:40], flat(0.85, 5), 0.1 * heavy[45:80]],
+            ),
             "a format is learned at once, and the rest of the reward with the score": (
                 ramp(380, 700, 100),
                 0.2 + 0.06 / (1 + np.exp(-(np.arange(100) - 24) / 6)) + ramp(0, 0.06, 100),
@@ -402,6 +413,11 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 ramp(0.2, 0.32, 80) + 0.01 * np.sin(7 * np.arange(80)),
                 None,
                 held_out(np.array([0.21, 0.22, 0.21, 0.2, 0.21, 0.22, 0.21, 0.21])),
+            ),
+            "from one step to the next length decides inside groups, before answers grow": (
+                flat(300, 80),
+                np.r_[flat(0.6, 60), flat(1.6, 20)],
+                np.r_[0.1 * heavy[:60], 0.85 + 0.05 * heavy[60:]],
             ),
             "two steps show the same price to the last digit": (
                 flat(6, 60),

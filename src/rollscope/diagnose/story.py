@@ -48,7 +48,10 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
     "clip-saturation": ("entropy-collapse", "reward-falling", "plateau"),
     "length-exploited": ("truncation", "proxy-gap", "slower", "grader-drift", *SPOILED),
     "reward-composition": ("proxy-gap", "reward-falling", "plateau"),
-    "reward-noise": (*SPOILED, "proxy-gap", "entropy-explosion", "truncation", "plateau", "update-too-large"),
+    "reward-noise": (
+        *(*SPOILED, "proxy-gap", "entropy-explosion", "truncation", "plateau", "update-too-large"),
+        "gradient-spikes",
+    ),
     "kl-takeoff": (
         *("reward-falling", "entropy-collapse", "entropy-explosion", "truncation", "degenerate-text"),
         *("gradient-vanished", "gradient-spikes", "dead-groups"),
