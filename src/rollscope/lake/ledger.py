@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rollscope.store.arrow import THREADS
+
 from . import engine, tables
 from .place import Place
 from .spool import Held, Object, held
@@ -156,6 +158,7 @@ def _as_behind() -> Iterator[None]:
 
 
 def _committed(connection: duckdb.DuckDBPyConnection, place: Place, orders: Sequence[Order]) -> set[str]:
+    connection.execute("SET threads = 1")  # ships are small: a second thread costs more than it helps
     tables.check_version(connection, place.folder)
     tables.upgrade(connection)
     connection.execute("BEGIN")
@@ -164,6 +167,7 @@ def _committed(connection: duckdb.DuckDBPyConnection, place: Place, orders: Sequ
     for table, rows in _rows(good).items():
         _insert(connection, table, rows)
     connection.execute("COMMIT" if good else "ROLLBACK")
+    connection.execute(f"SET threads = {THREADS}")
     return {order.run for order in good}
 
 

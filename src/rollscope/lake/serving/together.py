@@ -17,8 +17,8 @@ from rollscope.lake import ledger
 from rollscope.lake.ledger import Behind, Order
 from rollscope.lake.place import Place
 
-REST = 4.0  # times as long as a transaction took: for so long ships gather
-MOST_REST = 2.0  # seconds: a live run is in the lake within 15 s
+REST = 2.0  # times as long as a transaction took: for so long ships gather
+MOST_REST = 1.0  # seconds: a live run is in the lake within 15 s
 
 
 @dataclass(slots=True)
