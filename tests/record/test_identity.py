@@ -199,6 +199,7 @@ NOTES = {
     "shard 0 was faster and is alive": ({"time": NOW - 5, "process": HERE}, True),
     "shard 0 of a launch that was killed": ({"time": NOW - 5, "process": HERE | {"pid": 2**22 + 1}}, False),
     "shard 0 of the launch before": ({"time": NOW - 5, "process": ELSEWHERE, "ended": NOW - 1}, False),
+    "shard 0 was faster, or was killed, on another host": ({"time": NOW - 5, "process": ELSEWHERE}, None),
     "shard 0 was faster and is done": ({"time": NOW - 5, "process": ELSEWHERE, "ended": NOW + 1}, True),
 }
 

@@ -16,6 +16,7 @@ import pytest
 import rollscope as rs
 from rollscope.record import launch
 from rollscope.record.identity import RunRequest
+from rollscope.record.rank import NAMES, launched
 from rollscope.store.log import process
 
 LAUNCHER = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "RAY_JOB_ID", "RANK", "WORLD_SIZE")
@@ -42,10 +43,10 @@ run.finish()
 @pytest.fixture(autouse=True)
 def _no_rank_stays() -> Iterator[None]:
     yield
-    for rank in Rank.begun:
-        rank.kill()
+    for begun in Rank.begun:
+        begun.kill()
         with contextlib.suppress(ValueError):  # its pipes were read already
-            rank.communicate()
+            begun.communicate()
     Rank.begun.clear()
 
 
@@ -123,6 +124,31 @@ def test_shard_0_does_not_join_the_dead_run_of_a_shard_that_had_waited(tmp_path:
     late.end()
 
 
+@pytest.mark.parametrize("rank", [1, 2])  # the one of the dead writer's host, which sees it, and another
+def test_a_launch_after_one_without_rank_0_does_not_split(tmp_path: Path, rank: int) -> None:
+    """The note of the dead launch is seconds old, and its writer was on another host."""
+    job = {"SLURM_JOB_ID": "7", "WAIT_SECONDS": "0.2"}
+    early = Rank("b", tmp_path, job, 1, 3.0, name="grpo", shards="3")
+    began = early.id()
+    early.process.kill()
+    early.process.communicate(timeout=60)
+    again = Rank("bc"[rank - 1], tmp_path, job | {"WAIT_SECONDS": "60"}, rank, 1.0, name="grpo", shards="3")
+    late = Rank("a", tmp_path, job, 0, 1.0, name="grpo", shards="3")
+    assert again.id() == late.id() != began
+    for process_ in (again, late):
+        process_.end()
+
+
+def test_a_rank_on_a_third_host_joins_the_living_run_of_a_rank_that_had_waited(tmp_path: Path) -> None:
+    job = {"SLURM_JOB_ID": "7", "WAIT_SECONDS": "0.2"}
+    early = Rank("b", tmp_path, job, 1, 3.0, name="grpo", shards="3")
+    began = early.id()
+    later = Rank("c", tmp_path, job | {"WAIT_SECONDS": "60"}, 2, 1.0, name="grpo", shards="3")
+    assert later.id() == began
+    early.end()
+    later.end()
+
+
 def test_a_job_refuses_to_record_into_the_living_run_of_another(tmp_path: Path) -> None:
     """Both were given the same id by one configuration file.
 
@@ -160,6 +186,8 @@ def test_arguments_that_differ_between_ranks_are_left_out(arguments: list[str], 
         pytest.param(TORCHRUN, TORCHRUN | {"MASTER_PORT": "29501"}, id="ports"),
         pytest.param({"MASTER_ADDR": "n1"}, {"MASTER_ADDR": "n2"}, id="master addresses"),
         pytest.param({"TORCHELASTIC_RUN_ID": "a"}, {"TORCHELASTIC_RUN_ID": "b"}, id="rendezvous ids"),
+        pytest.param({"SLURM_JOB_ID": "\udcfe"}, {"SLURM_JOB_ID": "\udcff"}, id="ids that are no Unicode"),
+        pytest.param({"SLURM_JOB_ID": "9" * 99_999}, {"SLURM_JOB_ID": "9" * 99_998}, id="huge ids"),
     ],
 )
 def test_jobs_are_told_apart_by(
@@ -173,6 +201,80 @@ def test_jobs_are_told_apart_by(
             monkeypatch.setenv(name, text)
         keys.append((launch.job_key(), launch.launch_key(RunRequest(tmp_path, name="x", shards=2))))
     assert keys[0][0] != keys[1][0] and keys[0][1] != keys[1][1]
+
+
+@pytest.mark.parametrize("word", ["", "  ", "None", "null", "N/A", "-1", "0", "unknown", "undefined", "False"])
+@pytest.mark.parametrize("name", ["SLURM_JOB_ID", "RAY_JOB_ID", "KUBERNETES_JOB_NAME"])
+def test_a_job_id_that_says_nothing_does_not_stand_for_a_job(
+    name: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two machines, one shared folder, torchrun's defaults; and two programs on one machine."""
+    for known in LAUNCHER:
+        monkeypatch.delenv(known, raising=False)
+    for known, text in (TORCHRUN | {name: word}).items():
+        monkeypatch.setenv(known, text)
+    keys = set()
+    for host, program in (("a", "train.py"), ("b", "train.py"), ("b", "other.py")):
+        monkeypatch.setattr(process, "boot_id", lambda host=host: host)
+        monkeypatch.setattr(sys, "argv", [program])
+        keys.add(launch.launch_key(RunRequest(tmp_path, name="x", shards=2)))
+    assert len(keys) == 3
+
+
+ODD = ["", " ", "-1", "9" * 400, "9" * 5000, "1e3", "None", "\u0663", "\udcff", "x" * 100_000, "1 2", "0x1", "\n"]
+
+
+@pytest.mark.parametrize("word", ODD, ids=lambda word: ascii(word[:12]))
+def test_odd_variables_of_launchers_never_stop_a_training(
+    word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in {*NAMES, *launch._SCHEDULERS, *launch._RENDEZVOUS}:
+        monkeypatch.setenv(name, word)
+    with rs.init(name="x", dir=tmp_path, host=False) as run:
+        run.log({"a": 1.0}, step=1)
+    assert rs.open(tmp_path).run(run.id).series("a")["value"].tolist() == [1.0]
+
+
+SRUN = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "4"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        pytest.param({}, (0, 1), id="no launcher"),
+        pytest.param(SRUN, (3, 4), id="srun"),
+        pytest.param(SRUN | {"WORLD_SIZE": "8"}, (3, 4), id="srun, and a script that sets the size"),
+        pytest.param(SRUN | {"RANK": "5", "WORLD_SIZE": "8"}, (5, 8), id="torchrun under srun"),
+        pytest.param({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, (0, 1), id="a batch script, which is one process"),
+        pytest.param(SRUN | {"RAY_JOB_ID": "01000000"}, (0, 1), id="a worker of Ray that srun started"),
+        pytest.param({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, (1, 2), id="mpirun of Open MPI"),
+        pytest.param({"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2), id="mpirun of MPICH"),
+        pytest.param({"RANK": "3", "WORLD_SIZE": "2"}, (0, 1), id="a rank that cannot be"),
+    ],
+)
+def test_the_rank_is_what_the_launcher_says(
+    variables: dict[str, str], expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in {*NAMES, *LAUNCHER}:
+        monkeypatch.delenv(name, raising=False)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    assert launched(lambda _: None) == expected
+
+
+def test_a_boot_that_could_not_be_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without free handles gets an empty answer, which must not stay."""
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(process, "BOOT", str(boot))
+    process._boot_id.cache_clear()
+    try:
+        assert process.boot_id() == ""
+        boot.write_text("one\n")
+        assert process.boot_id() == "one"
+        boot.unlink()
+        assert process.boot_id() == "one"
+    finally:
+        process._boot_id.cache_clear()
 
 
 def test_a_crashed_run_whose_pid_is_used_again_gets_a_new_attempt(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ _SCHEDULERS = (
     *("OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE", "AWS_BATCH_JOB_ID", "CLOUD_ML_JOB_ID", "KUBERNETES_JOB_NAME"),
 )
 _RENDEZVOUS = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
+_NOTHING = re.compile(r"|none|null|nil|nan|n/?a|undefined|unknown|unset|false|true|default|-\d+|0+", re.IGNORECASE)
 _LOOPBACK = re.compile(r"localhost(\.localdomain)?|127(\.\d+){3}|::1|0\.0\.0\.0|")
 _RANK_ARGUMENT = re.compile(r"--?(local[_-]?|node[_-]?|global[_-]?|machine[_-]?)?rank(=.*)?")
 _IMPORTED = time.time()
@@ -48,11 +49,17 @@ def job_words() -> list[str]:
 
     A rendezvous on the loopback address exists once on every machine, so it needs the machine too.
     """
-    scheduler = [f"{name}={os.environ[name]}" for name in _SCHEDULERS if os.environ.get(name)]
-    rendezvous = [f"{name}={os.environ[name]}" for name in _RENDEZVOUS if os.environ.get(name)]
-    is_local = _LOOPBACK.fullmatch(os.environ.get("MASTER_ADDR", "")) is not None
+    scheduler = [f"{name}={word}" for name in _SCHEDULERS if (word := _job_id(name))]
+    rendezvous = [f"{name}={word}" for name in _RENDEZVOUS if (word := os.environ.get(name, "").strip())]
+    is_local = _LOOPBACK.fullmatch(os.environ.get("MASTER_ADDR", "").strip()) is not None
     machine = [process.boot_id() or os.uname().nodename] if is_local and not scheduler and rendezvous else []
     return [*scheduler, *rendezvous, *machine]
+
+
+def _job_id(name: str) -> str:
+    """The job's id in a variable; empty for words such as `None`, which many jobs would share."""
+    word = os.environ.get(name, "").strip()
+    return "" if _NOTHING.fullmatch(word) else word
 
 
 def job_key() -> str:
@@ -69,7 +76,7 @@ def launch_key(request: RunRequest) -> str:
 
 def _program() -> list[str]:
     """The working folder and the command. Ray's workers have others than their driver."""
-    if os.environ.get("RAY_JOB_ID"):
+    if _job_id("RAY_JOB_ID"):
         return []
     with contextlib.suppress(OSError):
         return [os.getcwd(), *without_ranks(sys.argv)]
@@ -85,7 +92,8 @@ def without_ranks(arguments: Sequence[str]) -> list[str]:
 
 
 def _hashed(words: Sequence[str]) -> str:
-    return hashlib.blake2b("\0".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    """A word for these words. JSON keeps what is no Unicode, and where a word ends."""
+    return hashlib.blake2b(json.dumps(words).encode(), digest_size=8).hexdigest()
 
 
 def leave_note(request: RunRequest, attempt: Attempt) -> None:
@@ -124,11 +132,20 @@ def _replace(path: Path, note: dict[str, Any]) -> None:
 
 
 def wait_for_note(request: RunRequest) -> dict[str, Any] | None:
-    """What was decided on (`id`, `attempt` and from where), or None if shard 0 is late."""
+    """What was decided on (`id`, `attempt` and from where), or None if shard 0 is late.
+
+    A note by a process that cannot be seen, on another host, may be of a launch that died: then the
+    logs of its run must be touched.
+    """
     until, started = time.monotonic() + WAIT_SECONDS, process_started()
+    seen: dict[str, set[tuple[str, int, int]]] = {}  # the logs of a run, when this process first looked
     while time.monotonic() < until:
         note = read_note(request)
-        if note is not None and is_of_this_launch(note, started):
+        ours = note is not None and is_of_this_launch(note, started)
+        if note is not None and ours is None:
+            logs = _logs(request.root / note["id"])
+            ours = bool(logs) and logs != seen.setdefault(note["id"], logs)
+        if ours:
             return note
         time.sleep(0.05)
     return None
@@ -187,8 +204,8 @@ def _logs(folder: Path) -> set[tuple[str, int, int]]:
     return set()
 
 
-def is_of_this_launch(note: dict[str, Any], started: float) -> bool:
-    """Is the note from the launch of a process that started at `started`?
+def is_of_this_launch(note: dict[str, Any], started: float) -> bool | None:
+    """Is the note from the launch of a process that started at `started`? None if nothing tells.
 
     Two launches from one terminal have the same key. But the processes of the second launch start
     after shard 0 of the first is gone.
@@ -199,7 +216,7 @@ def is_of_this_launch(note: dict[str, Any], started: float) -> bool:
         return False
     if "ended" in note:
         return bool(note["ended"] >= started)
-    return process.is_alive(note["process"]) is not False
+    return process.is_alive(note["process"])
 
 
 def process_started() -> float:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from rollscope import isolated
 
-_LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK")  # a helper is not a rank of the training
+from . import rank
 
 
 def spawn(
@@ -26,7 +26,7 @@ def spawn(
     Secrets go by `environment`: everyone on the machine can read the words of a command.
     """
     nice = shutil.which("nice")
-    env = {key: value for key, value in isolated.environment().items() if key not in _LAUNCHER}
+    env = {key: value for key, value in isolated.environment().items() if key not in rank.NAMES}  # a helper is no rank
     return subprocess.Popen(
         [*([nice, "-n", "19"] if nice else []), *isolated.command(module, *arguments)],
         stdin=subprocess.DEVNULL,

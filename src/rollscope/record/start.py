@@ -13,6 +13,7 @@ from rollscope.errors import BadInput, NotFound
 from rollscope.record.caller.label import label, shown
 from rollscope.sinks import Sink
 
+from . import rank
 from .identity import Attempt, RunRequest, new_id, resolve
 from .loss import Losses, one_line
 from .run import Run
@@ -63,7 +64,8 @@ def init(
         fork: "RUN@120" begins a new run that continues another one after its step 120.
 
     Which process this is:
-        shard, shards: its data-parallel part, and how many there are; else RANK and WORLD_SIZE.
+        shard, shards: its data-parallel part, and how many there are; else what the launcher set
+            (RANK and WORLD_SIZE, or those of `srun` and `mpirun`).
 
     Where rows go beside the store:
         sinks: names ("jsonl", "wandb", ...), (name, options) pairs, or objects.
@@ -136,12 +138,11 @@ def _attempt(request: RunRequest) -> Attempt:
 
 def _shard(shard: int | None, shards: int | None, said: Losses) -> tuple[int, int]:
     """The shard and how many there are. What the environment says wrongly is not used."""
-    given = shard is not None or shards is not None
-    shard = _from_environment("RANK", 0, said) if shard is None else _number("shard", shard)
-    shards = _from_environment("WORLD_SIZE", 1, said) if shards is None else _number("shards", shards)
-    if not 0 <= shard < shards and not given:
-        said.say(f"RANK={shard} is not below WORLD_SIZE={shards}; recording as shard 0 of 1")
-        return 0, 1
+    if shard is None and shards is None:
+        return rank.launched(said.say)
+    own, every = rank.of_launch(said.say) if shard is None or shards is None else (0, 1)
+    shard = own if shard is None else _number("shard", shard)
+    shards = every if shards is None else _number("shards", shards)
     if not 0 <= shard < shards:
         raise BadInput(f"shard={shard} of shards={shards}: a shard is a number from 0 to {shards - 1}.")
     return shard, shards
@@ -152,15 +153,6 @@ def _number(name: str, value: Any) -> int:
         return int(value)
     except Exception as error:
         raise BadInput(f"{name}={shown(value)} is not a number ({one_line(error)}). Give it as an int.") from None
-
-
-def _from_environment(name: str, otherwise: int, said: Losses) -> int:
-    word = os.environ.get(name) or str(otherwise)
-    try:
-        return int(word)
-    except ValueError:
-        said.say(f"{name}={word!r} is not a number; {otherwise} is used")
-        return otherwise
 
 
 def _root(dir: str | os.PathLike[str] | None) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.errors import RollscopeError
+from rollscope.record.rank import launched
 from rollscope.record.start import init, join
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.live.quiet import print_once, quiet
@@ -65,7 +66,7 @@ class Captured:
             "project": project,
         }
         if shared and nth == 1:
-            shard, shards = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+            shard, shards = launched(print_once)
             self._run = join(shared, os.environ["ROLLSCOPE_DIR"], shard=shard, shards=shards)
             self._run.describe(**self._facts)
         else:

@@ -16,14 +16,23 @@ from typing import Any
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
-@lru_cache(1)
 def boot_id() -> str:
-    """The boot of this kernel, the same in all its containers; empty where it cannot be read."""
+    """The boot of this kernel, the same in all its containers; empty where it cannot be read.
+
+    A process without free handles cannot read it now: only an answer is kept.
+    """
     try:
-        with open(BOOT, encoding="ascii") as file:
-            return file.read().strip()
+        return _boot_id()
     except (OSError, ValueError):
         return ""
+
+
+@lru_cache(1)
+def _boot_id() -> str:
+    with open(BOOT, encoding="ascii") as file:
+        if id := file.read().strip():
+            return id
+    raise ValueError("the kernel says nothing about its boot")
 
 
 def namespace() -> int:
