@@ -5,14 +5,13 @@ A person's own entry counts; else the first group of the file that the person is
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from rollscope.errors import BadInput, nearest
+from rollscope.store import regular_file
 
 from .book import ROLES, May
 
@@ -58,9 +57,9 @@ class People:
 def read(path: str) -> People:
     """What a file says. Raises BadInput with a sentence for one that cannot be used."""
     try:
-        said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"{path!r} cannot be read ({error}). {SHOULD}") from error
+        said = regular_file.read_toml(path)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path!r} cannot be read ({regular_file.why(error, named=False)}). {SHOULD}") from error
     for word in said:
         if word not in WORDS + TABLES:
             raise BadInput(f"{path!r} has an unknown entry {word[:40]!r}.{nearest(word, WORDS + TABLES)} {SHOULD}")

@@ -53,7 +53,8 @@ class Place:
 
 
 def is_lake(path: str | os.PathLike[str]) -> bool:
-    return os.path.isfile(os.path.join(path, NAME))
+    """True if a folder has a `lake.toml`, whatever that is: to read it says what is wrong."""
+    return os.path.lexists(os.path.join(path, NAME))
 
 
 def read(folder: str | os.PathLike[str]) -> Place:
@@ -61,12 +62,13 @@ def read(folder: str | os.PathLike[str]) -> Place:
     folder = os.fspath(folder)
     folder = os.path.dirname(folder) or "." if os.path.basename(folder) == NAME else folder
     path = os.path.join(folder, NAME)
-    if not os.path.isfile(path):
+    if not os.path.lexists(path):
         raise NotFound(f"{folder!r} is no lake: it has no {NAME}. Make one with: rollscope lake init {folder}")
     try:
         said = regular_file.read_toml(path)
     except (OSError, ValueError) as error:
-        raise CorruptFile(f"{path} cannot be read ({error}). It names the lake's catalogue and data.") from error
+        why = regular_file.why(error, named=False)
+        raise CorruptFile(f"{path} cannot be read ({why}). It names the lake's catalogue and data.") from error
     return _checked(folder, path, said)
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from typing import Any, BinaryIO
 
 MOST_JSON_BYTES = 64 << 20
 MOST_TOML_BYTES = 4 << 20  # people write these by hand
 MOST_DEPTH = 100  # of lists and mappings inside each other; Python's own limit is not much higher
+_TOML_KEYS = re.compile(rb"[=,\n\[\]{}]")  # what stands between keys
 _LASTING = {errno.EINVAL, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -70,11 +72,17 @@ def read_json(path: str, most: int = MOST_JSON_BYTES) -> Any:
 
 
 def read_toml(path: str, most: int = MOST_TOML_BYTES) -> dict[str, Any]:
-    """What a TOML file says; a ValueError if it is not TOML, not UTF-8, or nested too deeply."""
+    """What a TOML file says; a ValueError if it is not TOML, not UTF-8, or nested too deeply.
+
+    The parser takes quadratic time for a key of many parts (`a.a.a`), so such keys are refused.
+    """
     import tomllib  # few runs have one
 
+    raw = read(path, most)
+    if any(part.count(b".") > MOST_DEPTH for part in _TOML_KEYS.split(raw)):
+        raise ValueError(f"it has a key of more than {MOST_DEPTH} parts")
     try:
-        return tomllib.loads(read(path, most).decode("utf-8"))
+        return tomllib.loads(raw.decode("utf-8"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -23,7 +23,7 @@ class Team:
 
 def read(place: Place) -> Team:
     path = os.path.join(place.folder, NAME)
-    if not os.path.isfile(path):
+    if not os.path.lexists(path):
         return Team()
     try:
         said = regular_file.read_toml(path)
