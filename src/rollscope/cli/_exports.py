@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import socket
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rollscope.errors import BadInput, MissingExtra
-from rollscope.store import arrow
+from rollscope.store import arrow, whole_file
 from rollscope.store.naming import Logged
 from rollscope.store.run import Run
 from rollscope.store.schema import TABLES
@@ -52,11 +55,12 @@ def _tables(
         if total or tables:
             path = os.path.join(out, f"{name}.{format}")
             schema = next(batches)
-            files[path] = _WRITERS[format](path, schema, _reported(batches, total, name, report), name)
+            with whole_file.written(path) as aside, contextlib.closing(batches):
+                files[path] = _WRITERS[format](aside, schema, _reported(batches, total, name, report), name)
     return files
 
 
-def _recorded(run: Run, table: str) -> tuple[int, Iterator[Any]]:
+def _recorded(run: Run, table: str) -> tuple[int, Generator[Any]]:
     """How many rows a table has, and its schema and batches."""
     total = int(run.sql(f"select count(*) as n from {table}", seconds=SECONDS)["n"][0])
     return total, run.sql_stream(f"select * from {table}", SECONDS)
@@ -133,22 +137,24 @@ def tensorboard(run: Run, out: str, dialect: str | None, report: Report) -> File
     try:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        from tensorboard.summary.writer.record_writer import RecordWriter
     except ImportError as error:
         raise MissingExtra("tensorboard", "tensorboard", "exporting to TensorBoard") from error
     names = run.metrics()["name"].tolist()
     tags = in_dialect(run, names, dialect) if dialect else [Logged(name, name) for name in names]
-    writer = EventFileWriter(out)
+    name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.0"
+    path = os.path.join(out, name)
     rows = 0
-    for i, tag in enumerate(tags):
-        for step, time_ns, value in _points(run, tag):
-            summary = Summary(value=[Summary.Value(tag=plain(tag.asked), simple_value=value)])  # a tag is UTF-8
-            writer.add_event(Event(wall_time=time_ns / 1e9, step=step, summary=summary))
-            rows += 1
-        report(i + 1, len(tags), tag.stored)
-    writer.close()
-    newest = max((os.path.join(out, file) for file in os.listdir(out) if "tfevents" in file), key=os.path.getmtime)
-    return {newest: rows}
+    with whole_file.written(path) as aside, open(aside, "wb") as file:
+        writer = RecordWriter(file)
+        writer.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
+        for i, tag in enumerate(tags):
+            for step, time_ns, value in _points(run, tag):
+                summary = Summary(value=[Summary.Value(tag=plain(tag.asked), simple_value=value)])  # a tag is UTF-8
+                writer.write(Event(wall_time=time_ns / 1e9, step=step, summary=summary).SerializeToString())
+                rows += 1
+            report(i + 1, len(tags), tag.stored)
+    return {path: rows}
 
 
 def _points(run: Run, found: Logged) -> Iterator[tuple[int, int, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ SCHEMA = pa.schema(
 )
 
 
-def spoken_rows(run: Run, dialect: str) -> tuple[int, Iterator[Any]]:
+def spoken_rows(run: Run, dialect: str) -> tuple[int, Generator[Any]]:
     """How many rows there are, then their schema and a batch for each series.
 
     A series that the framework has no name for is left out. `recorded_as` is the name in the run.
@@ -31,7 +31,7 @@ def spoken_rows(run: Run, dialect: str) -> tuple[int, Iterator[Any]]:
     return sum(counts[one.stored] for one in series), _batches(run, series)
 
 
-def _batches(run: Run, series: Sequence[Logged]) -> Iterator[Any]:
+def _batches(run: Run, series: Sequence[Logged]) -> Generator[Any]:
     yield SCHEMA
     for one in series:
         columns = run.series_of(one)

@@ -29,7 +29,7 @@ import time
 from pathlib import Path
 
 import rollscope
-from rollscope.errors import BadInput
+from rollscope.errors import BadInput, CannotWrite
 from rollscope.sources.intake.importer import Importer, Report, grown
 from rollscope.sources.intake.into import Into
 from rollscope.sources.online.address import address, is_address
@@ -98,12 +98,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, seen: dict[str, tuple[int, int]]) -> None:
-    """Import again whenever a file grows. Each skipped file is reported once."""
+    """Import again whenever a file grows, and after a full disk. Each fault is reported once."""
     reported: set[str] = set()
     while True:
         time.sleep(args.every)
         if grown(paths, seen):
-            report = importer.take(paths)
+            try:
+                report = importer.take(paths)
+            except CannotWrite as error:
+                seen.clear()  # look again, whether a file grows or not
+                if str(error) not in reported:
+                    print(in_line(f"rollscope import: {error}"), file=sys.stderr, flush=True)
+                reported.add(str(error))
+                continue
             report.skipped = [item for item in report.skipped if str(item) not in reported]
             reported.update(map(str, report.skipped))
             report.runs = {id: counts for id, counts in report.runs.items() if any(counts.values())}

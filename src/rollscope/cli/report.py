@@ -13,6 +13,7 @@ import argparse
 import os
 
 from rollscope.errors import BadInput
+from rollscope.store import whole_file
 
 from ._terminal import print_json, say
 
@@ -46,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(path: str, words: str, force: bool) -> None:
-    try:
-        with open(path, "w" if force else "x", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(words)
-    except FileExistsError:
-        raise BadInput(f"{path} exists. Add --force to replace it, or give another name.") from None
+    if os.path.isfile(path) and not force:
+        raise BadInput(f"{path} exists. Add --force to replace it, or give another name.")
+    with whole_file.written(path) as aside, open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(words)

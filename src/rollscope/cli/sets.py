@@ -15,6 +15,7 @@ import os
 
 import rollscope
 from rollscope.errors import BadInput
+from rollscope.store import whole_file
 from rollscope.store.store import Store
 
 from ._terminal import in_line, print_json, say
@@ -70,7 +71,7 @@ def _write(path: str, data: bytes) -> None:
     if os.path.isdir(path):
         raise BadInput(f"{path!r} is a folder; name a file with --out")
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with open(path, "wb") as file:
+    with whole_file.written(path) as aside, open(aside, "wb") as file:
         file.write(data)
 
 

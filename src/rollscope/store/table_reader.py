@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -110,14 +111,15 @@ class TableReader:
         """The series that `metric('name')` means; tables alone know none."""
         return ()
 
-    def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
+    def sql_stream(self, query: str, seconds: float) -> Generator[Any]:
         """Answer a query of any size: yield its Arrow schema, then its record batches."""
         schema, batches = self._begun(query, seconds)
-        yield schema
-        yield from batches
+        with closing(batches):  # also if nobody asks for a batch
+            yield schema
+            yield from batches
 
     @retried
-    def _begun(self, query: str, seconds: float) -> tuple[Any, Iterator[Any]]:
+    def _begun(self, query: str, seconds: float) -> tuple[Any, Generator[Any]]:
         batches = sql_views.stream([self.folder], query, seconds)
         return next(batches), batches
 

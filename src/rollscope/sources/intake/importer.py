@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rollscope.errors import CannotWrite
 from rollscope.sources import Item, Mark, Points, Records, Restart, RunStart, Skipped, SourceError
 from rollscope.sources.sandbox.limits import UNLIMITED, Limits
 from rollscope.sources.sandbox.reader import Broken, Ended, Reader
@@ -66,7 +67,8 @@ class Importer:
         for path in paths:
             self._walk(path, report)
         for target in self._targets.values():
-            target.save()
+            with _writing(self.root):
+                target.save()
         return report
 
     def _walk(self, given: Path, report: Report) -> None:
@@ -95,6 +97,9 @@ class Importer:
         known = True
         try:
             known = self._stream(path, report, used) if self._into is None else self._add(path, report, used)
+        except CannotWrite:
+            self._take_back(used)
+            raise
         except Ended as error:
             self._undo(path, error, report, used)
         except SourceError as error:
@@ -105,9 +110,10 @@ class Importer:
             reason = str(error) if isinstance(error, Broken) else repr(error)
             failed = f"reading it as {report.files.get(str(path), 'a log')} failed ({reason})"
             report.skipped.append(Skipped(f"{failed}; what came before is kept. Please report this", path))
-        for target in dict.fromkeys(used):
-            self._settle(target, path, report)
-        self._close_oldest()
+        with _writing(self.root):
+            for target in dict.fromkeys(used):
+                self._settle(target, path, report)
+            self._close_oldest()
         return known
 
     def _stream(self, path: Path, report: Report, used: list[Target]) -> bool:
@@ -119,7 +125,8 @@ class Importer:
                 report.files[str(path)] = item
                 known = True
             else:
-                self._put(item, path, report, used)
+                with _writing(self.root):
+                    self._put(item, path, report, used)
         return known
 
     def _add(self, path: Path, report: Report, used: list[Target]) -> bool:
@@ -202,6 +209,10 @@ class Importer:
         report.skipped.append(skipped)
         with contextlib.suppress(OSError):
             self._ended[str(path)] = (signature(path), skipped)
+        self._take_back(used)
+
+    def _take_back(self, used: list[Target]) -> None:
+        """Drop what these runs got after the last mark."""
         for target in dict.fromkeys(used):
             target.undo()
             if target.is_empty():
@@ -224,6 +235,18 @@ class Importer:
 
     def close(self) -> None:
         self._reader.close()
-        for target in self._targets.values():
-            target.close()
+        with _writing(self.root):
+            for target in self._targets.values():
+                target.close()
         self._targets.clear()
+
+
+@contextlib.contextmanager
+def _writing(root: Path) -> Iterator[None]:
+    """Make an error of the disk that is written to a sentence about it, not about the file read."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        kept = "What was imported before is kept: make room, and import again."
+        raise CannotWrite(f"{str(root)!r} cannot be written ({why}). {kept}") from error

@@ -242,11 +242,16 @@ def replace(path: Path, value: Mapping[str, Any]) -> None:
     """Write to another file and rename it, so that a reader sees the old or the new content."""
     aside = path.with_name(path.name + ".new")
     # A path may not be valid UTF-8. Its backslash escapes are valid JSON and read back the same.
-    with aside.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(dumps(value))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+    try:
+        with aside.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(dumps(value))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise
 
 
 def _points(points: Points, attempt: int) -> list[bytes]:

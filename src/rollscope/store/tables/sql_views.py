@@ -12,7 +12,7 @@ import errno
 import os
 import re
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +90,9 @@ def stream(folders: Sequence[Folder], query: str, seconds: float) -> Generator[p
             sql.check(connection, query)
             _prepare(connection, folders, query, True, files)
             schema, batches = sql.stream(connection, query, None, seconds)
-        yield schema
-        yield from batches
+        with closing(batches):  # while the connection is open
+            yield schema
+            yield from batches
 
 
 @contextmanager

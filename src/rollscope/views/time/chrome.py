@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.store import whole_file
 from rollscope.store.run import Run
 from rollscope.store.table_reader import Columns
 from rollscope.strict_json import plain
@@ -30,7 +31,7 @@ def write(run: Run, path: str, tell: Progress = lambda done, total: None) -> int
     """Write the spans of a run; return their number. `tell(done, total)` reports progress."""
     spans = run.spans()
     count = len(spans["start_ns"])
-    with open(path, "w", encoding="utf-8") as file:
+    with whole_file.written(path) as aside, open(aside, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
         for i, event in enumerate(_events(spans)):
             file.write((",\n" if i else "") + json.dumps(plain(event), ensure_ascii=False))

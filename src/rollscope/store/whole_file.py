@@ -1,0 +1,37 @@
+"""Write a file whole or not at all: a full disk leaves the file that was there, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+
+from rollscope.errors import CannotWrite
+
+
+@contextlib.contextmanager
+def written(path: str) -> Iterator[str]:
+    """A name beside `path` to write to: it becomes `path` when the block ends, else it is removed.
+
+    Raises CannotWrite for an error of the disk. A pipe or a device is written to as it is.
+    """
+    real = os.path.realpath(path)
+    is_file = not os.path.lexists(real) or os.path.isfile(real)
+    aside = f"{real}.{secrets.token_hex(4)}.part" if is_file else real
+    try:
+        yield aside
+        if is_file:
+            os.replace(aside, real)
+    except BaseException as error:
+        if is_file:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+        if isinstance(error, OSError):
+            raise CannotWrite(f"{path!r} cannot be written ({_why(error)}); nothing of it was kept") from error
+        raise
+
+
+def _why(error: OSError) -> str:
+    """What the system says. Arrow wraps it into a sentence of its own."""
+    return os.strerror(error.errno) if error.errno else str(error)
