@@ -18,7 +18,10 @@ from rollscope.store.seal import compact, logs
 
 from ._terminal import in_line, print_json
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ADVICE = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Make room for a second copy of what is merged"),
+    errno.EROFS: "Make the folder writable",
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,10 +68,10 @@ def _report(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _problem(id: str, error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
+    if isinstance(error, OSError) and error.errno in ADVICE:
         return (
             f"the run {id!r} was not compacted: {os.strerror(error.errno)}. Its logs and sets are as they were."
-            " Make room for a second copy of what is merged, then ask again."
+            f" {ADVICE[error.errno]}, then ask again."
         )
     return unreadable.sentence(id, error)
 

@@ -248,5 +248,5 @@ def _writing(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or error
-        kept = "What was imported before is kept: make room, and import again."
+        kept = "What was imported before is kept. Is the folder writable, and the disk not full?"
         raise CannotWrite(f"{str(root)!r} cannot be written ({why}). {kept}") from error
