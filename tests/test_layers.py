@@ -16,6 +16,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "strict_json": set(),
     "isolated": set(),
     "visible": set(),
+    "whole_file": {"errors"},
     "statistics": {"errors"},
     "catalog": {"errors"},
     "kernels": {"catalog", "errors"},
@@ -33,7 +34,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "trackio": {"sources"},
     "swanlab": {"sources"},
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
-    "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible"},
+    "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible", "whole_file"},
     "lake": {"access", "catalog", "store", "views", "errors"},
     "diagnose": {"catalog", "statistics", "store", "trust", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
@@ -75,7 +76,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
             "trainer",
             "server",
         ),
-        *("errors", "strict_json", "isolated", "visible"),
+        *("errors", "strict_json", "isolated", "visible", "whole_file"),
     },
 }
 

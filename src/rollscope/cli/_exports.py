@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rollscope import whole_file
 from rollscope.errors import BadInput, MissingExtra
-from rollscope.store import arrow, whole_file
+from rollscope.store import arrow
 from rollscope.store.naming import Logged
 from rollscope.store.run import Run
 from rollscope.store.schema import TABLES

@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from rollscope import whole_file
 from rollscope.errors import BadInput
-from rollscope.store import whole_file
 
 from ._terminal import print_json, say
 

@@ -14,8 +14,8 @@ import argparse
 import os
 
 import rollscope
+from rollscope import whole_file
 from rollscope.errors import BadInput
-from rollscope.store import whole_file
 from rollscope.store.store import Store
 
 from ._terminal import in_line, print_json, say

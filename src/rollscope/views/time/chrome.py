@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.store import whole_file
+from rollscope import whole_file
 from rollscope.store.run import Run
 from rollscope.store.table_reader import Columns
 from rollscope.strict_json import plain

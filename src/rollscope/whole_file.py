@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator
 
-from rollscope.errors import CannotWrite
+from .errors import CannotWrite
 
 
 @contextlib.contextmanager
