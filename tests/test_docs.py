@@ -71,6 +71,12 @@ def test_the_readmes_program_records_a_run_that_its_commands_read(tmp_path: Path
     assert run.state == "finished"
 
 
+def test_the_map_names_every_room_of_the_house() -> None:
+    (tree,) = (block for block in blocks(ROOT / "README.md", "") if block.startswith("src/rollscope/"))
+    rooms = {folder.parent.name for folder in (ROOT / "src" / "rollscope").glob("*/__init__.py")} | {"web"}
+    assert set(re.findall(r"^  (\w+)/ ", tree, re.M)) == rooms
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_are_commands_with_such_arguments(page: Path) -> None:
     for block in [*blocks(page, "sh"), *blocks(page, "text")]:
