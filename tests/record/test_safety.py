@@ -5,6 +5,7 @@ import errno
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,23 @@ def test_a_removed_folder_is_restored(init, recorded, tmp_path):
     run.finish()
     got = recorded(run)
     assert got.values["a", 0] == [1.0] and got.values["a", 1] == [2.0] and (run.folder / "run.json").exists()
+
+
+def test_a_log_that_somebody_replaced_by_a_copy_is_restored_before_flush_says_true(init, recorded, tmp_path):
+    run = init()
+    run.log({"a": 1.0}, step=0)
+    assert run.flush(60)
+    for replaced in (1, 2):  # as a backup or rsync does it; the second time, right before the end
+        (log,) = run.folder.glob("*.log")
+        shutil.copy(log, tmp_path / "copy")
+        run.log({"a": 1.0 + replaced}, step=replaced)
+        os.replace(tmp_path / "copy", log)
+        if replaced == 1:
+            assert run.flush(60)
+    run.finish()
+    got = recorded(run)
+    assert [got.values["a", step] for step in (0, 1, 2)] == [[1.0], [2.0], [3.0]]
+    assert rs.open(run.folder.parent).run(run.id).state == "finished" and not run.losses
 
 
 def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path, recorded, capfd):

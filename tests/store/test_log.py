@@ -1,6 +1,8 @@
 """The log: what was appended is what is read, at any moment and after any accident."""
 
 import math
+import os
+import shutil
 import subprocess
 import sys
 
@@ -176,6 +178,30 @@ def test_a_removed_file_is_put_back_whole(path):
     writer.append([block.wide(["a", "b"], None, rows(2), Labels())])
     writer.close()
     assert [b.step.tolist() for b in scan(path).blocks] == [[1], [2]]
+
+
+def test_a_copy_in_the_place_of_a_file_gives_way_to_the_whole(path, tmp_path):
+    writer = LogWriter(path)
+    writer.append([block.wide(["a", "b"], None, rows(1), Labels())])
+    shutil.copy(path, tmp_path / "copy")
+    os.replace(tmp_path / "copy", path)
+    writer.append([block.wide(["a", "b"], None, rows(2), Labels())])
+    assert writer.is_gone() and writer.is_gone_now()
+    writer.restore()
+    writer.append([block.wide(["a", "b"], None, rows(3), Labels())])
+    writer.close()
+    assert [b.step.tolist() for b in scan(path).blocks] == [[1], [2], [3]]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_an_open_file_that_was_cut_off_is_not_put_back_as_if_whole(path):
+    writer = LogWriter(path)
+    writer.append([block.wide(["a", "b"], None, rows(1), Labels())])
+    os.truncate(path, 10)
+    path.unlink()
+    with pytest.raises(OSError, match="has 10 of the"):
+        writer.restore()
+    writer.abandon()
 
 
 def test_a_sync_that_fails_says_once_how_much_is_in_doubt(path, monkeypatch):

@@ -132,7 +132,7 @@ class Recorder:
         files.prepare = self._write_facts
         files.on_rotate = self._seal
         files.on_removed = lambda: self.losses.say(
-            f"the folder {self.attempt.folder} was removed; it was restored, with the rows this process still had",
+            f"a log in {self.attempt.folder} was removed or replaced; it was restored, with the rows this process has",
             "removed",
         )
         doubt = "their file could not be read back after its handle died; they may be lost"

@@ -85,9 +85,7 @@ class LogFiles:
         if now - self._looked > LOOK_SECONDS:
             self._looked = now
             if self._log.is_gone():
-                self._make_folder()
-                self._log.restore()
-                self.on_removed()
+                self._restore(self._log)
         if now - self._beat > BEAT_SECONDS:
             self._beat = now
             self._log.touch()
@@ -95,16 +93,24 @@ class LogFiles:
             self.sync()
 
     def sync(self) -> None:
-        """Wait until the disk has every block. Raises OSError if it has not."""
+        """Wait until the disk has every block under its name. Raises OSError if it has not."""
         if self._log is None:
             return
         self._synced = time.monotonic()
+        if self._log.is_gone_now():
+            self._restore(self._log)
         try:
             self._log.sync()
         except OSError as error:
             if error.errno in DEAD_HANDLE:
                 self._failed(self._log, error)
             raise
+
+    def _restore(self, log: LogWriter) -> None:
+        self._make_folder()
+        log.restore()
+        _sync_folder(self.folder)
+        self.on_removed()
 
     def _make_folder(self) -> None:
         new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
@@ -166,9 +172,13 @@ class LogFiles:
         """Mark the end of the log and close it."""
         if self._log is not None:
             log, self._log = self._log, None
-            with contextlib.suppress(OSError):  # a log without its end is readable, and sealed once its process is gone
-                log.append([block.meta("end", {})])
-            log.close()
+            try:
+                if log.is_gone_now():
+                    self._restore(log)
+                with contextlib.suppress(OSError):  # a log without its end is readable, and sealed later
+                    log.append([block.meta("end", {})])
+            finally:
+                log.close()
 
     def abandon(self) -> None:
         """Close the file without writing to it: it belongs to another process."""

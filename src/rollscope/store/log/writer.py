@@ -7,6 +7,7 @@ so a block is in the file once or not at all.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -111,20 +112,39 @@ class LogWriter:
         except OSError:
             return False
 
+    def is_gone_now(self) -> bool:
+        """The same, but asked of the disk itself: a network disk remembers names for a minute, and
+        looks again when a file is opened.
+        """
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        return self.is_gone()
+
     def restore(self) -> None:
-        """Recreate a removed file from the bytes that the open file still holds."""
-        new = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        lock.hold(new)
-        at = 0
+        """Put the bytes that the open file still holds back under its name.
+
+        What stands there now is a copy that somebody made: this writer alone knows the whole.
+        """
+        aside = f"{self.path}.restored"
+        new = os.open(aside, os.O_CREAT | os.O_TRUNC | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
-            while at < self.size:
-                at += os.write(new, os.pread(self._fd, min(self.size - at, 1 << 20), at))
+            lock.hold(new)
+            self._copy_to(new)
+            os.replace(aside, self.path)
         except OSError:
             os.close(new)
-            os.unlink(self.path)
+            os.unlink(aside)
             raise
         os.close(self._fd)
         self._fd, self._synced = new, 0
+
+    def _copy_to(self, new: int) -> None:
+        at = 0
+        while at < self.size:
+            piece = os.pread(self._fd, min(self.size - at, 1 << 20), at)
+            if not piece:
+                raise OSError(errno.EIO, f"the open file has {at} of the {self.size} bytes that were written to it")
+            at += os.write(new, piece)
 
     def close(self) -> None:
         """Sync and close. An error of the file system is raised here at the latest."""
