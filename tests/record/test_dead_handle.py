@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,36 @@ def test_a_handle_that_is_dead_for_good_is_replaced(tmp_path: Path, monkeypatch:
     assert values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
 
 
+@pytest.mark.parametrize("call", ["fstat", "fdatasync"])
+def test_a_handle_that_takes_writes_but_is_dead_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """An NFS server may take writes to a file that was replaced, and say ESTALE to all else."""
+    dead, opened = set[int](), list[int]()
+    real_init, real = log_files.LogWriter.__init__, getattr(os, call)
+
+    def note(self: Any, path: Any) -> None:
+        real_init(self, path)
+        opened.append(self._fd)
+
+    def stale(fd: int) -> Any:
+        if fd in dead:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return real(fd)
+
+    def replace() -> None:
+        (log,) = (tmp_path / "r").glob("*.log")
+        shutil.copy(log, tmp_path / "copy")
+        os.replace(tmp_path / "copy", log)
+        dead.add(opened[0])
+
+    monkeypatch.setattr(log_files.LogWriter, "__init__", note)
+    monkeypatch.setattr(os, call, stale)
+    run = record(tmp_path, 20, replace)
+    monkeypatch.undo()  # the reader's handles have the same numbers
+    assert values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
+
+
 def test_blocks_that_only_the_dead_handle_had_are_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +121,31 @@ def test_blocks_that_only_the_dead_handle_had_are_written_again(
     monkeypatch.setattr(os, "writev", faults.writev)
     run = record(tmp_path, 30, forget)
     assert values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
+
+
+def test_a_grown_file_that_cannot_be_synced_is_said_and_no_row_is_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "ROTATE", 4_000)
+    real, failed = os.fdatasync, list[int]()
+
+    def sync(fd: int) -> None:
+        real(fd)
+        if not failed and os.fstat(fd).st_size >= 4_000:
+            failed.append(fd)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    run = rs.init(id="r", dir=tmp_path, host=False)
+    for step in range(STEPS):
+        with run.span("x" * 300, step=step):
+            pass
+        run.flush(60)
+    run.finish()
+    monkeypatch.undo()
+    steps = rs.open(tmp_path).run("r").sql("select step from spans order by step")["step"]
+    assert failed and steps.tolist() == [*range(STEPS)]
+    assert "bytes" in str(run.losses), "what a failed sync covered is in doubt, and said"
 
 
 def test_a_full_disk_is_waited_for_in_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

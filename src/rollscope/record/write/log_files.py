@@ -50,6 +50,7 @@ class LogFiles:
         self._log: LogWriter | None = None
         self._seq = 0
         self._failures = 0  # in a row, of the file that is open
+        self._late: OSError | None = None  # of a file that had grown: raised when no block is at stake
         self._left: list[LogWriter] = []  # files that were given up, with blocks that may be missing
         self._unreadable = 0  # times in a row that such a file could not be read
         self._synced = self._looked = self._beat = time.monotonic()
@@ -64,9 +65,15 @@ class LogFiles:
             raise
         self._failures = 0
         if log.size >= ROTATE:
+            self._rotate()
+        return written
+
+    def _rotate(self) -> None:
+        try:
             self.close()
             self.on_rotate()
-        return written
+        except OSError as error:  # the block is in the file: who raised it here would write it twice
+            self._late = error
 
     def _failed(self, log: LogWriter, error: OSError) -> None:
         """Leave a file that cannot be written any more; the next `append` begins another."""
@@ -79,38 +86,50 @@ class LogFiles:
 
     def tend(self) -> None:
         """Now and then, sync the file, renew its lease, and check that it is still there."""
+        if self._late is not None:
+            late, self._late = self._late, None
+            raise late
         if self._log is None:
             return
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._looked = now
-            if self._log.is_gone():
-                self._restore(self._log)
+            self._check(self._log, self._log.is_gone)
         if now - self._beat > BEAT_SECONDS:
             self._beat = now
-            self._log.touch()
+            self._open().touch()
         if now - self._synced > SYNC_SECONDS:
             self.sync()
 
     def sync(self) -> None:
         """Wait until the disk has every block under its name. Raises OSError if it has not."""
-        if self._log is None:
+        if self._log is None and not self._left:
             return
         self._synced = time.monotonic()
-        if self._log.is_gone_now():
-            self._restore(self._log)
+        log = self._open()
+        log = self._check(log, log.is_gone_now)
         try:
-            self._log.sync()
+            log.sync()
         except OSError as error:
-            if error.errno in DEAD_HANDLE:
-                self._failed(self._log, error)
-            raise
+            if error.errno not in DEAD_HANDLE:
+                raise
+            self._failed(log, error)
+            self._open().sync()  # what only the dead handle had is in the next file
 
-    def _restore(self, log: LogWriter) -> None:
-        self._make_folder()
-        log.restore()
-        _sync_folder(self.folder)
-        self.on_removed()
+    def _check(self, log: LogWriter, is_gone: Callable[[], bool]) -> LogWriter:
+        """The log, restored if somebody removed or replaced it; if its handle is dead, the next."""
+        try:
+            if is_gone():
+                self._make_folder()
+                log.restore()
+                _sync_folder(self.folder)
+                self.on_removed()
+        except OSError as error:
+            if error.errno not in DEAD_HANDLE:
+                raise
+            self._failed(log, error)
+            return self._open()
+        return log
 
     def _make_folder(self) -> None:
         new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
@@ -170,15 +189,14 @@ class LogFiles:
 
     def close(self) -> None:
         """Mark the end of the log and close it."""
-        if self._log is not None:
-            log, self._log = self._log, None
-            try:
-                if log.is_gone_now():
-                    self._restore(log)
-                with contextlib.suppress(OSError):  # a log without its end is readable, and sealed later
-                    log.append([block.meta("end", {})])
-            finally:
-                log.close()
+        if self._log is None and not self._left:
+            return
+        log = self._open()
+        log = self._check(log, log.is_gone_now)
+        self._log = None
+        with contextlib.suppress(OSError):  # a log without its end is readable, and sealed later
+            log.append([block.meta("end", {})])
+        log.close()
 
     def abandon(self) -> None:
         """Close the file without writing to it: it belongs to another process."""

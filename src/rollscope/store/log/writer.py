@@ -104,20 +104,24 @@ class LogWriter:
         return [payload for number, payload in self._unsynced if number not in present]
 
     def is_gone(self) -> bool:
-        """True if the file was removed or replaced. Writes would still succeed, and be lost."""
+        """True if the file was removed or replaced. Writes would still succeed, and be lost.
+
+        Raises OSError if the handle is dead.
+        """
+        mine = os.fstat(self._fd).st_ino
         try:
-            return os.stat(self.path).st_ino != os.fstat(self._fd).st_ino
+            return os.stat(self.path).st_ino != mine
         except FileNotFoundError:
             return True
         except OSError:
             return False
 
     def is_gone_now(self) -> bool:
-        """The same, but asked of the disk itself: a network disk remembers names for a minute, and
-        looks again when a file is opened.
+        """The same, but asked of the disk itself: a network disk remembers the names of a folder
+        for up to a minute, and looks again when the folder is opened.
         """
         with contextlib.suppress(OSError):
-            os.close(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+            os.close(os.open(os.path.dirname(self.path) or ".", os.O_RDONLY | os.O_CLOEXEC))
         return self.is_gone()
 
     def restore(self) -> None:
