@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 
 from .errors import CannotWrite
@@ -22,6 +23,8 @@ def written(path: str) -> Iterator[str]:
     try:
         yield aside
         if is_file:
+            with contextlib.suppress(OSError):  # who may read a file that was there does not change
+                os.chmod(aside, stat.S_IMODE(os.stat(real).st_mode))
             os.replace(aside, real)
     except BaseException as error:
         if is_file:

@@ -54,6 +54,7 @@ class Attempt:
     parent_step: int | None = None
     last_step: int | None = None  # that earlier attempts recorded, if the request named no step
     notice: str = ""  # why this is not the run that was asked for
+    leads: bool = False  # another shard than 0, which began it
 
     @property
     def first_step(self) -> int:
@@ -85,7 +86,9 @@ def _decide_for_all(request: RunRequest) -> Attempt:
             return _noted(request, note)
         attempt = _decide(request)
         launch.leave_note(request, attempt)
-    return attempt if request.shard == 0 or attempt.notice else replace(attempt, notice=_alone(request, attempt.id))
+    if request.shard == 0:
+        return attempt
+    return replace(attempt, notice=attempt.notice or _alone(request, attempt.id), leads=True)
 
 
 def _noted(request: RunRequest, note: dict[str, Any]) -> Attempt:

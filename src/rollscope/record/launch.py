@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rollscope.store.log import process
+from rollscope.store.log import lock, process
 from rollscope.store.log.lock import Lock, taking
 
 if TYPE_CHECKING:
@@ -135,16 +135,15 @@ def wait_for_note(request: RunRequest) -> dict[str, Any] | None:
     """What was decided on (`id`, `attempt` and from where), or None if shard 0 is late.
 
     A note by a process that cannot be seen, on another host, may be of a launch that died: then the
-    logs of its run must be touched.
+    run must be recorded now.
     """
     until, started = time.monotonic() + WAIT_SECONDS, process_started()
-    seen: dict[str, set[tuple[str, int, int]]] = {}  # the logs of a run, when this process first looked
+    looks: dict[str, Look] = {}
     while time.monotonic() < until:
         note = read_note(request)
         ours = note is not None and is_of_this_launch(note, started)
         if note is not None and ours is None:
-            logs = _logs(request.root / note["id"])
-            ours = bool(logs) and logs != seen.setdefault(note["id"], logs)
+            ours = looks.setdefault(note["id"], Look(request.root / note["id"])).is_recorded()
         if ours:
             return note
         time.sleep(0.05)
@@ -188,13 +187,36 @@ def late_note(request: RunRequest) -> dict[str, Any] | None:
     return note if (_grows(request.root / note["id"]) if alive is None else alive) else None
 
 
+class Look:
+    """Tells whether a run is recorded now, on whatever host: a log of it is touched, or held."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._first, self._next = folder, _logs(folder), 0.0
+
+    def is_recorded(self) -> bool:
+        """May be asked often: only once a second does it look at locks."""
+        if _logs(self._folder) != self._first:
+            return True
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + 1
+        return _is_held(self._folder)
+
+
 def _grows(folder: Path) -> bool:
-    """Does a writer touch a log of the run while this process looks?"""
-    before, until = _logs(folder), time.monotonic() + WAIT_SECONDS
-    while before and time.monotonic() < until:
-        if _logs(folder) != before:
+    """Is the run recorded while this process looks?"""
+    look, until = Look(folder), time.monotonic() + WAIT_SECONDS
+    while _logs(folder) and time.monotonic() < until:
+        if look.is_recorded():
             return True
         time.sleep(0.05)
+    return False
+
+
+def _is_held(folder: Path) -> bool:
+    """Does a writer hold the lock of a log? Then it lives, however long it is silent."""
+    with contextlib.suppress(OSError):
+        return any(lock.look(str(log)) is Lock.HELD for log in folder.glob("*.log"))
     return False
 
 

@@ -155,7 +155,7 @@ class Recorder:
     def _begin(self) -> None:
         """Write that the run has begun, look at its surroundings, start the watchers."""
         self.queue.put(Rows("runs", [{"state": "running", "started_ns": self._facts["started_ns"]}]))
-        if self.shard == 0:
+        if self.shard == 0 or self.attempt.leads:
             self._errands.put("facts", self._capture)
             self._attend()
             self._ship()
@@ -265,7 +265,7 @@ class Recorder:
             return
         self._written = self._drain.finish(PATIENCE_SECONDS, lambda: self._final_rows(state, reason))
         self.queue.close()
-        if self.owner and self.shard == 0:  # a thousand ranks must not start a thousand sealers
+        if self.owner and (self.shard == 0 or self.attempt.leads):  # a thousand ranks must not start a thousand sealers
             mark_ended(self.settings.request)
             self._seal()
 
@@ -274,9 +274,14 @@ class Recorder:
 
         Shard 0 speaks for the run, any shard says that it crashed, a child says nothing.
         """
-        if not self.owner or (state == "finished" and self.shard != 0):
+        if not self.owner or (state == "finished" and not self._speaks()):
             return []
         return [{"state": state, "reason": reason, "ended_ns": self.clock.now()}]
+
+    def _speaks(self) -> bool:
+        """Shard 0 speaks for the run; if it never came, the shard whose `run.json` stands."""
+        known = {} if self.shard == 0 else run_json.read(self.attempt.folder) or {}
+        return self.shard == 0 or known.get("process", {}).get("writer") == self.writer
 
     def _seal(self) -> None:
         """Turn closed logs into sets, in a helper process. The trainer does not wait for it."""

@@ -141,8 +141,10 @@ def _shard(shard: int | None, shards: int | None, said: Losses) -> tuple[int, in
     if shard is None and shards is None:
         return rank.launched(said.say)
     own, every = rank.of_launch(said.say) if shard is None or shards is None else (0, 1)
-    shard = own if shard is None else _number("shard", shard)
     shards = every if shards is None else _number("shards", shards)
+    if shard is None:
+        shard = 0 if shards == 1 else own  # alone, whatever the launcher numbered
+    shard = _number("shard", shard)
     if not 0 <= shard < shards:
         raise BadInput(f"shard={shard} of shards={shards}: a shard is a number from 0 to {shards - 1}.")
     return shard, shards

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 MOST_JSON_BYTES = 64 << 20
 MOST_TOML_BYTES = 4 << 20  # people write these by hand
 MOST_DEPTH = 100  # of lists and mappings inside each other; Python's own limit is not much higher
+_TOML_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')  # texts and comments
 _TOML_KEYS = re.compile(rb"[=,\n\[\]{}]")  # what stands between keys
 _LASTING = {errno.EINVAL, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 _KINDS = {
@@ -79,7 +80,7 @@ def read_toml(path: str, most: int = MOST_TOML_BYTES) -> dict[str, Any]:
     import tomllib  # few runs have one
 
     raw = read(path, most)
-    if any(part.count(b".") > MOST_DEPTH for part in _TOML_KEYS.split(raw)):
+    if any(part.count(b".") > MOST_DEPTH for part in _TOML_KEYS.split(_TOML_TEXT.sub(b"", raw))):
         raise ValueError(f"it has a key of more than {MOST_DEPTH} parts")
     try:
         return tomllib.loads(raw.decode("utf-8"))

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from rollscope.errors import RollscopeError
@@ -50,6 +50,7 @@ class Mirroring:
         self._seen = dict.fromkeys(folders(self.folder), Seen())
         self._recent: dict[str, Held] = {}  # the files of runs that grew lately, and of logs the last object
         self._lock = threading.Lock()  # what is known of a run changes at once
+        self._turns: dict[str, threading.Lock] = {}  # one thread at a time writes the files of a run
 
     def look(self, most: int | None = None) -> int:
         """Fetch what is new of all runs, or of the `most` last shipped; return of how many.
@@ -78,30 +79,37 @@ class Mirroring:
     def _forget_altered(self, last: dict[str, Seen]) -> None:
         """Read the whole book again of a run that came back to the lake, or that the cache lost."""
         for run, files in list(self._recent.items()):
-            is_same = run in last and last[run].first_ns == self._seen[run].first_ns
+            known = self._seen.get(run)
+            is_same = run in last and known is not None and last[run].first_ns == known.first_ns
             if not is_same or not _is_there(os.path.join(self.folder, run), files):
-                del self._recent[run]
+                with self._lock:
+                    self._recent.pop(run, None)
 
     def shipped(self, run: str, state: State, objects: Objects) -> None:
         """This process shipped a run: take over what it knows, without asking the lake.
 
         A run that the cache lacks is left to the next look.
         """
-        with self._lock:
+        with self._turn(run):
             seen, before = self._seen.get(run), self._recent.get(run)
-        if seen is not None and before is not None:
-            gone = before.keys() - state.files.keys()
-            mirror.refresh(objects, os.path.join(self.folder, run), state.files, gone)
-            self._know(run, replace(seen, ship=state.ship), state.files)
+            if seen is not None and before is not None:
+                gone = before.keys() - state.files.keys()
+                self._take(run, replace(seen, ship=state.ship), state.files, gone, objects)
 
-    def _know(self, run: str, seen: Seen, files: Held) -> None:
-        """The cache has a run as of a ship."""
+    def _turn(self, run: str) -> threading.Lock:
         with self._lock:
-            if seen.is_after(self._seen.get(run)):
-                self._notes.know(run, files)
-                self._recent.pop(run, None)
-                self._recent[run] = {name: _last_of(name, parts) for name, parts in files.items()}
-                self._seen[run] = seen
+            return self._turns.setdefault(run, threading.Lock())
+
+    def _take(self, run: str, seen: Seen, files: Held, gone: Collection[str], objects: Objects) -> None:
+        """Bring the cache to a run as of a ship, in its turn; what it has of a later ship stays."""
+        if not seen.is_after(self._seen.get(run)):
+            return
+        self._notes.know(run, files)  # before they are there: they are no notes that were written here
+        mirror.refresh(objects, os.path.join(self.folder, run), files, gone)
+        recent = {name: _last_of(name, parts) for name, parts in files.items()}
+        with self._lock:
+            self._recent.pop(run, None)
+            self._recent[run], self._seen[run] = recent, seen
 
     def _fetch(self, changed: dict[str, Seen]) -> None:
         """Fetch what is new of some runs: of those that grew lately, only that is read."""
@@ -112,8 +120,8 @@ class Mirroring:
             objects = [*(part for parts in recent.get(run, {}).values() for part in parts), *new]
             files = held(objects)
             gone = {object.name for object in objects} - files.keys()
-            mirror.refresh(self._objects, os.path.join(self.folder, run), files, gone)
-            self._know(run, changed[run], files)
+            with self._turn(run):
+                self._take(run, changed[run], files, gone, self._objects)
         with self._lock:
             for run in list(self._recent)[:-MOST_RECENT]:
                 del self._recent[run]
@@ -135,7 +143,7 @@ class Mirroring:
             try:
                 self.look()
                 down = False
-            except (RollscopeError, OSError) as error:
+            except Exception as error:  # whatever it is: a server that no longer looks shows old runs for ever
                 if not down:
                     say(f"the lake cannot be read, and what was fetched is shown: {error}")
                 down = True

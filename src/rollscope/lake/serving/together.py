@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rollscope.errors import RollscopeError
 from rollscope.lake import ledger
 from rollscope.lake.ledger import Behind, Order
 from rollscope.lake.place import Place
@@ -69,7 +68,7 @@ class Together:
     def _commit(self, gathered: list[Waiting]) -> None:
         try:
             shipped = ledger.commit_all(self.place, [one.order for one in gathered])
-        except (RollscopeError, Behind) as error:
+        except Exception as error:  # a sentence, Behind, or a row that Arrow does not take
             if len(gathered) == 1:
                 _end(gathered[0], error)
                 return

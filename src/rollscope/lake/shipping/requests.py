@@ -118,8 +118,9 @@ class Requests:
     def _problem(self, status: int, data: bytes) -> Exception:
         try:
             says = str(json.loads(data)["says"])[:1000]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):  # a proxy, say
             says = f"it answered {status}, which is no answer of Rollscope's. Is the address right?"
+            return ServerUnreachable(f"the server {self._shown} says: {says}")
         text = f"the server {self._shown} says: {says}"
         if status == 401:
             return NotSignedIn(f"{text} The token of a program is in {TOKEN}.")

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from enum import Enum
 
@@ -26,9 +27,13 @@ class Lock(Enum):
 
 
 def hold(fd: int) -> None:
-    """Take the lock of an open log. Ignored where the file system has none."""
-    with contextlib.suppress(OSError):
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Take the lock of an open log. Ignored where the file system has none.
+
+    Who looks at the log has the lock for a moment, so it is tried for a second.
+    """
+    until = time.monotonic() + 1
+    while _take(fd) is Lock.HELD and time.monotonic() < until:
+        time.sleep(0.005)
 
 
 @contextlib.contextmanager
