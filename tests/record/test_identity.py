@@ -169,7 +169,8 @@ RANK = """
 import sys, rollscope as rs
 with rs.init(name="ranks", dir=sys.argv[1], host=False, **eval(sys.argv[2])) as run:
     run.log({"a": 1.0}, step=0)
-    print(run.id)
+    print(run.id, flush=True)
+    sys.stdin.readline()  # a rank does not end before the others have begun
 """
 
 
@@ -181,8 +182,10 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
         for rank in (2, 1, 0):
             monkeypatch.setenv("RANK", str(rank))
             command = [sys.executable, "-c", RANK, str(tmp_path), more]
-            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        ids = {process.communicate(timeout=60)[0].strip() for process in processes}
+            processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        ids = {begun.stdout.readline().strip() for begun in processes}
+        for begun in processes:
+            begun.communicate("\n", timeout=60)
         assert len(ids) == 1
         last = max(b.labels.attempt for b in recorded(tmp_path / ids.pop()).metrics)
         assert last == (2 if "resume" in more else 1)

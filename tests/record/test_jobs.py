@@ -7,9 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -29,7 +30,7 @@ process.boot_id = lambda: os.environ["HOST_OF_RANK"]
 process.namespace = lambda: 7
 from rollscope.record import launch
 from rollscope.record.write import log_files
-log_files.BEAT_SECONDS = 0.2
+log_files.BEAT_SECONDS = float(os.environ.get("BEAT_SECONDS", "0.2"))
 launch.WAIT_SECONDS = float(os.environ.get("WAIT_SECONDS", "60"))
 run = rs.init(dir=sys.argv[1], host=False, **json.loads(sys.argv[2]))
 print(run.id, flush=True)
@@ -147,6 +148,39 @@ def test_a_rank_on_a_third_host_joins_the_living_run_of_a_rank_that_had_waited(t
     assert later.id() == began
     early.end()
     later.end()
+
+
+def test_a_rank_joins_a_rank_0_on_another_host_that_has_fallen_silent(tmp_path: Path) -> None:
+    """Loading and compiling may hold a process for a minute: its lock says that it lives."""
+    job = {"SLURM_JOB_ID": "7", "MASTER_ADDR": "node-17", "MASTER_PORT": "29500", "BEAT_SECONDS": "3600"}
+    first = Rank("a", tmp_path, job, 0, 1.0, name="grpo")
+    began = first.id()
+    until = time.monotonic() + 60
+    while not list((tmp_path / began).glob("*.log")):  # until it holds a lock
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    again = Rank("b", tmp_path, job, 1, 3.0, name="grpo")
+    assert again.id() == began
+    first.end()
+    again.end()
+    assert rs.open(tmp_path).run(began).series("value")["value"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize("how", [{"name": "seed-3"}, {"id": "seed-3"}, {"shards": 1}])
+def test_an_experiment_of_its_own_under_srun_is_a_whole_run(tmp_path: Path, how: dict[str, Any]) -> None:
+    code = f"""
+import rollscope as rs
+from rollscope.record import launch
+launch.WAIT_SECONDS = 0.2
+run = rs.init(dir={str(tmp_path)!r}, host=False, **{how!r})
+run.log({{"loss": 1.0}}, step=1)
+run.finish()
+"""
+    clean = {name: text for name, text in os.environ.items() if name not in LAUNCHER}
+    done = subprocess.run([sys.executable, "-c", code], env=clean | SRUN, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    (run,) = rs.open(tmp_path).runs()
+    assert run.state == "finished"
 
 
 def test_a_job_refuses_to_record_into_the_living_run_of_another(tmp_path: Path) -> None:

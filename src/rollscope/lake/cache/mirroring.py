@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from rollscope.errors import RollscopeError
 from rollscope.lake import engine, ledger, said, tables
 from rollscope.lake.ledger import State
 from rollscope.lake.objects import Objects
