@@ -18,8 +18,8 @@ def written(path: str) -> Iterator[str]:
     Raises CannotWrite for an error of the disk. A pipe or a device is written to as it is.
     """
     real = os.path.realpath(path)
-    is_file = not os.path.lexists(real) or os.path.isfile(real)
-    aside = f"{real}.{secrets.token_hex(4)}.part" if is_file else real
+    is_file = not os.path.exists(path) or os.path.isfile(path)  # asked of the name: a pipe's real one is no path
+    aside = f"{real}.{secrets.token_hex(4)}.part" if is_file else path
     try:
         yield aside
         if is_file:

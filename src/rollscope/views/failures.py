@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from rollscope.store.run import Run
 
-STOPS = ("error", "aborted", "cancelled", "timeout", "env_error", "sandbox_error")
+STOPS = ("error", "aborted", "cancelled", "canceled", "timeout", "env_error", "sandbox_error")
+CALLED_OFF = ("aborted", "cancelled", "canceled")
 COLUMNS = (
     *("id", "step", "split", "task", "group", "writer", "error", "stop_reason", "reward", "trained"),
     *("discard_reason", "completion_tokens", "advantage"),
@@ -56,21 +57,27 @@ class Failures:
         return "They are spread over time and tasks."
 
 
-def failures(run: Run, first: int | None = None, last: int | None = None) -> Failures:
-    """The failures of the steps from `first` to `last`, or of the whole run."""
+def failures(run: Run, first: int | None = None, last: int | None = None, called_off: bool = True) -> Failures:
+    """The failures of the steps from `first` to `last`, or of the whole run.
+
+    Without `called_off`, what was called off and not trained on is no failure.
+    """
     steps = sorted(run.count_by_step("samples"))
     low, high = (first if first is not None else -1), (last if last is not None else 2**62)
     rows = run.samples_of_steps(COLUMNS, [step for step in steps if low - AROUND <= step <= high + AROUND])
     rows = rows.filter(pc.fill_null(pc.not_equal(rows["split"], "eval"), True))
-    around = _by_step(rows, _failed(rows))  # steps before and after show whether failures bunch in time
+    around = _by_step(rows, _failed(rows, called_off))  # steps before and after show whether failures bunch in time
     step = np.asarray(rows["step"])
     rows = rows.filter(pa.array((step >= low) & (step <= high)))
-    return _counted(rows, _failed(rows), _in_time(around))
+    return _counted(rows, _failed(rows, called_off), _in_time(around))
 
 
-def _failed(rows: pa.Table) -> np.ndarray:
+def _failed(rows: pa.Table, called_off: bool) -> np.ndarray:
     error = pc.fill_null(pc.not_equal(rows["error"], ""), False)
     stopped = pc.is_in(pc.utf8_lower(rows["stop_reason"]), value_set=pa.array(STOPS))
+    if not called_off:
+        off = pc.is_in(pc.utf8_lower(rows["stop_reason"]), value_set=pa.array(CALLED_OFF))
+        stopped = pc.and_not(stopped, pc.and_not(off, pc.fill_null(rows["trained"], False)))
     return np.asarray(pc.or_(error, pc.fill_null(stopped, False)), bool)
 
 

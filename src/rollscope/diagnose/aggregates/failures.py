@@ -7,7 +7,7 @@ import numpy as np
 from .chunk import Chunk, Mask
 from .registry import Numbers, aggregate
 
-STOPS = ("error", "aborted", "cancelled", "timeout", "env_error", "sandbox_error")
+STOPS = ("error", "aborted", "cancelled", "canceled", "timeout", "env_error", "sandbox_error")
 CALLED_OFF = ("aborted", "cancelled", "canceled")
 NEAR = 0.02  # of a time limit
 LEAST = 20  # samples for a limit to show

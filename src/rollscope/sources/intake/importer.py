@@ -64,8 +64,11 @@ class Importer:
         paths = [path.absolute() for path in paths]
         self._reader.prepare(paths)
         self._cursors = self._stored_cursors()
-        for path in paths:
-            self._walk(path, report)
+        for target in self._targets.values():  # a full disk may not have taken their last cursors
+            for path, cursor in target.cursors().items():
+                self._cursors.setdefault(path, {})[target.run.id] = cursor
+        for given in paths:
+            self._walk(given, report)
         for target in self._targets.values():
             with _writing(self.root):
                 target.save()

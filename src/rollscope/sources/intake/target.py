@@ -74,6 +74,10 @@ class Target:
     def cursor(self, path: Path) -> Any:
         return self._state["files"].get(str(path))
 
+    def cursors(self) -> dict[str, Any]:
+        """The cursor of each file."""
+        return dict(self._state["files"])
+
     def any_cursor(self) -> Any:
         """The cursor of the first file of this writer; None if it has imported nothing."""
         return next(iter(self._state["files"].values()), None)
@@ -102,8 +106,8 @@ class Target:
 
     def commit(self, path: Path, cursor: Any) -> None:
         """Make what was written part of the run; reading of `path` continues at `cursor`."""
+        self._write_run_state()  # may raise: then the cursor stays, as the rows are taken back
         self._state["files"][str(path)] = cursor
-        self._write_run_state()
         if self._log is not None:
             self._state |= {"size": self._log.size}
             self._committed = self._state["seq"]

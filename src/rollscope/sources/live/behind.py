@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 from .quiet import print_once, quiet
@@ -33,6 +34,14 @@ class Behind:
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
             work()
+            self._queue.task_done()
+        self._queue.task_done()
+
+    def settle(self) -> None:
+        """Wait for the batches so far, for a bounded time, without a lock: a signal may call it."""
+        until = time.monotonic() + PATIENCE
+        while self._queue.unfinished_tasks and time.monotonic() < until:
+            time.sleep(0.01)
 
     @quiet
     def close(self) -> None:

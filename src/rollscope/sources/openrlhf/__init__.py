@@ -9,6 +9,7 @@ and W&B files are read by the sources of those formats.
 
 from __future__ import annotations
 
+import copy
 import functools
 import time
 from collections.abc import Iterator, Mapping
@@ -49,6 +50,7 @@ class Listener:
             name = getattr(getattr(getattr(args, "logger", None), "wandb", None), "run_name", None)
             facts = {"name": name, "config": _plain(args), "framework": "openrlhf", "shard": 0, "shards": 1}
             self._run = init(**{**facts, **self._options})
+            before(self._run, "finish", lambda *_, **__: self._behind.settle())  # also if the training raises
             self._listen(calling(_has_rollouts))
 
     @quiet
@@ -74,18 +76,26 @@ class Listener:
             own = hasattr(trainer, "samples_generator")  # else another process generates, with weights of its own
             many = int(trainer.args.rollout.n_samples_per_prompt)
             self._has_rollouts = True
-            self._put(trainer, Step(experiences, self._step, many, "train"), now=self._step - 1, on_policy=own)
+            self._put(trainer, Step(_copies(experiences), self._step, many, "train"), now=self._step - 1, on_policy=own)
 
     def _on_evaluated(self, trainer: Any, experiences: Any) -> None:
         if self._run is not None and self._step is not None:
             many = int(trainer.args.eval.n_samples_per_prompt)
-            self._put(trainer, Step(experiences, self._step, many, "eval"), now=self._step, on_policy=True)
+            self._put(trainer, Step(_copies(experiences), self._step, many, "eval"), now=self._step, on_policy=True)
 
     def _put(self, trainer: Any, step: Step, **about: Any) -> None:
         if self._decoder is None:
             self._decoder = Decoder.of_own(trainer.tokenizer)
         run, decoder = self._run, self._decoder
-        self._behind.put(lambda: run.log_samples(rows(step, decoder, **about), step=step.number))
+
+        def record() -> None:
+            try:
+                run.log_samples(rows(step, decoder, **about), step=step.number)
+            except Exception:
+                self._has_rollouts = False  # then the sample that OpenRLHF shows is kept
+                raise
+
+        self._behind.put(record)
 
     @quiet
     def log(self, logger: str, split: str, step: int, logs: Mapping[str, Any]) -> None:
@@ -103,8 +113,13 @@ class Listener:
     def close(self, logger: str) -> None:
         if self._run is not None and logger == self._logger:
             self._behind.close()
-            run, self._run = self._run, None
+            run, self._run, self._decoder = self._run, None, None
             run.finish()
+
+
+def _copies(experiences: Any) -> list[Any]:
+    """The trainer takes the indices away from its own while we decode (dynamic batches)."""
+    return [copy.copy(one) for one in experiences]
 
 
 def stages(logs: Mapping[str, Any], now: int) -> Iterator[tuple[str, int, int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,28 +51,36 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     folder = path if path.is_dir() else path.parent
     root, files = folder.parent, _archives(path)
     id = run_id(root.name, "telescope", root)
-    last = max(file.stat().st_mtime_ns for file in files)
+    last = max((file.stat().st_mtime_ns for file in files if file.exists()), default=None)
     facts = {"name": root.name, "project": "telescope", "framework": "telescope", "ended_ns": last}
     yield RunStart(id=id, kind=folder.name, facts=facts)
     before = since.get(id) or {}
     cursor: dict[str, Any] = {"files": dict(before.get("files", {})), "seen": before.get("seen", [])}
+    marked, is_new = len(cursor["seen"]), False
     for file in files:
-        yield from _new(file, cursor, alone=path == file)
+        is_new |= yield from _new(file, cursor, alone=path == file)
+        # A mark holds the identity of every row so far: few of them, and none where nothing is new.
+        if is_new and (len(cursor["seen"]) > 2 * marked or file == files[-1]):
+            marked, is_new, size = len(cursor["seen"]), False, file.stat().st_size if file.exists() else 0
+            yield Mark(dict(cursor), size, size)
 
 
-def _new(file: Path, cursor: dict[str, Any], alone: bool) -> Iterator[Item]:
-    """The rows of one archive that the cursor has not seen, and the cursor."""
-    stat = file.stat()
-    signature = [stat.st_size, stat.st_mtime_ns]
-    if cursor["files"].get(file.name) != signature:
-        try:
-            yield from _archive(file, cursor)
-        except (SourceError, *OTHER_TABLES) as error:
-            if alone:
-                raise
-            yield Skipped(str(error) if isinstance(error, SourceError) else f"{NOT_THEIRS} ({error!r})", file)
-        cursor["files"] = {**cursor["files"], file.name: signature}
-    yield Mark(dict(cursor), stat.st_size, stat.st_size)
+def _new(file: Path, cursor: dict[str, Any], alone: bool) -> Generator[Item, None, bool]:
+    """The rows of one archive that the cursor has not seen. Returns whether it had to be read."""
+    try:
+        stat = file.stat()
+        signature = [stat.st_size, stat.st_mtime_ns]
+        if cursor["files"].get(file.name) == signature:
+            return False
+        yield from _archive(file, cursor)
+    except FileNotFoundError:  # Telescope gave it another name meanwhile: the next import finds it
+        return True
+    except (SourceError, *OTHER_TABLES) as error:
+        if alone:
+            raise
+        yield Skipped(str(error) if isinstance(error, SourceError) else f"{NOT_THEIRS} ({error!r})", file)
+    cursor["files"] = {**cursor["files"], file.name: signature}
+    return True
 
 
 def _archive(path: Path, cursor: dict[str, Any]) -> Iterator[Item]:

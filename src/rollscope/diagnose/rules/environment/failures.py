@@ -44,7 +44,7 @@ def environment_failures(
     not trained on is no failure unless most are: an asynchronous trainer calls off what would come
     too late, and partial rollouts are called off to go on later.
     """
-    share = _without_called_off(share, cancelled)
+    every, share = share, _without_called_off(share, cancelled)
     smooth = average(share.value, PATIENCE)
     stretch = longest(smooth > watch, PATIENCE)
     if stretch is None and float(share.value[-1]) >= SURE:
@@ -53,7 +53,7 @@ def environment_failures(
         return
     first, last = int(share.step[stretch.start]), int(share.step[stretch.end])
     level = float(share.value[stretch.start : stretch.end + 1].mean())
-    seen = failures(case.run, first, last)
+    seen = failures(case.run, first, last, called_off=share is every)
     zeros = _mean(trained, first, last)
     if seen.by_task and not zeros and not seen.moved_baseline and level < bad:
         return  # few tasks, and nothing of them is trained on
