@@ -15,6 +15,7 @@ from rollscope.access import people
 from rollscope.diagnose.thresholds import thresholds
 from rollscope.lake import place
 from rollscope.lake.serving import team
+from rollscope.store import regular_file
 
 NOBODY = 65534
 LAKE = place.Place("", "0" * 32, place.CATALOG, place.DATA)
@@ -81,6 +82,20 @@ def test_an_odd_file_is_refused_in_a_sentence(name: str, odd: str, tmp_path: Pat
     with pytest.raises(rs.RollscopeError) as raised:
         READERS[name](path)
     assert says in str(raised.value) and str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["# " + "." * 500, f"# it's\nx = '{'10.0.0.1 ' * 99}'", f'x = "a \\" {"b." * 500}" # "']
+)
+def test_dots_in_comments_and_texts_are_no_parts_of_a_key(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f"{text}\ny.z = 1\n")
+    assert regular_file.read_toml(str(tmp_path / "x.toml"))["y"] == {"z": 1}
+
+
+def test_a_text_that_does_not_end_is_looked_at_once(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text('x = "' + '\\"' * 1_000_000)
+    with pytest.raises(ValueError, match=r"Unterminated|Expected|Illegal"):
+        regular_file.read_toml(str(tmp_path / "x.toml"))
 
 
 def _path(folder: Path, name: str) -> Path:

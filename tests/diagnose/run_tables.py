@@ -90,6 +90,8 @@ steady = 0.98 + 0.005 * random.normal(size=LONG)
 little = 0.005 * random.normal(size=LONG)
 even = {f"time/update_policy{end}": 2.0 for end in ("", "/slowest_rank")}
 
+NOT_TRAINED, DIED, OFF = {"trained": False}, {"error": "sandbox died"}, {"stop_reason": "canceled"}
+
 RUN_TABLES: dict[str, Table] = {
     "environment-failures": (
         {
@@ -123,6 +125,14 @@ RUN_TABLES: dict[str, Table] = {
             "cancelled answers are trained on": of(
                 lambda step: [
                     sample(i, **({"stop_reason": "cancelled", "reward": 0.0} if i < 5 else {})) for i in range(16)
+                ]
+            ),
+            "sandboxes fail among requests that are called off": of(
+                lambda step: [
+                    sample(
+                        i, **({} if (turn := (i + 5 * step) % 16) >= 7 else NOT_TRAINED | (DIED if turn < 3 else OFF))
+                    )
+                    for i in range(16)
                 ]
             ),
             "most requests are called off for many steps": of(

@@ -379,6 +379,11 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
                 ramp(0, 0.85, 80),
             ),
             "inside groups length decided from the first step": (flat(300, 80), level_reward[:80], flat(0.85, 80)),
+            "an engine returns empty answers since step 40, which earn nothing": (
+                np.r_[flat(300, 40), flat(180, 40)],
+                np.r_[level_reward[:40], 0.6 * level_reward[40:80]],
+                np.r_[0.1 * heavy[:40], flat(0.9, 40)],
+            ),
             "inside groups length decides for five steps": (
                 flat(300, 80),
                 level_reward[:80],

@@ -9,6 +9,7 @@ in `OUT/FAULT`, in which our code fails; in `fields`, an experience lacks what o
 
 from __future__ import annotations
 
+import copy
 import importlib.abc
 import importlib.machinery
 import json
@@ -143,10 +144,12 @@ def train(out: str) -> None:
             self.samples_generator.vllm_engines = None
 
         def _compute_rollout_stats(self, experiences: list[Any]) -> Any:
-            self.kept = experiences
+            self.kept, self.given = [copy.copy(one) for one in experiences], experiences
             return super()._compute_rollout_stats(experiences)
 
         def ppo_train(self, step: int) -> dict[str, float]:
+            for one in self.given:  # as its dynamic batches do, while our thread decodes
+                one.index = None
             return {"policy_loss": 0.5, "kl": 0.0}
 
     def rollouts(many: int) -> list[Any]:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 MOST_JSON_BYTES = 64 << 20
 MOST_TOML_BYTES = 4 << 20  # people write these by hand
 MOST_DEPTH = 100  # of lists and mappings inside each other; Python's own limit is not much higher
-_TOML_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')  # texts and comments
+_TOML_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*')  # texts and comments
 _TOML_KEYS = re.compile(rb"[=,\n\[\]{}]")  # what stands between keys
 _LASTING = {errno.EINVAL, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 _KINDS = {
