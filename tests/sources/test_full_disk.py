@@ -1,4 +1,4 @@
-"""A disk that fills up during an import: what is taken back is imported again, and nothing is there twice."""
+"""A disk that fills up during an import: what it took back comes again, and nothing twice."""
 
 from __future__ import annotations
 
