@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,10 @@ import pytest
 import rollscope as rs
 from rollscope.cli import main
 from rollscope.errors import BadInput
-from rollscope.lake import deletion, door, engine, spool
+from rollscope.lake import deletion, door, engine
 from rollscope.lake.cache import bound, mirror
 from rollscope.lake.cache.mirroring import Mirroring
 from rollscope.lake.place import Place
-from rollscope.lake.serving.intake import Intake
-from rollscope.lake.spool import Object
 from rollscope.store import notes
 from rollscope.store.sealed import elsewhere
 from tests.lake.life import Life, check_same, pushed
@@ -65,30 +62,6 @@ def test_a_server_fetches_no_sample_before_somebody_asks(lake: Place, sealed: Li
     again = Mirroring(lake)
     again.look()
     assert not Path(again.folder, "r1").exists()
-
-
-def test_what_a_server_ships_is_in_its_cache_without_a_look(lake: Place, life: Life) -> None:
-    mirroring = Mirroring(lake)
-    intake = Intake(lake, shipped=mirroring.shipped)
-    try:
-        after, sent = 0, dict[str, list[Object]]()
-        for number in range(3):
-            life.grow() if number < 2 else life.seal(force=True)
-            ship = list(spool.missing(str(life.path), spool.names(str(life.path)), sent, ""))
-            objects = [*spool.gone(str(life.path), sent), *(object for object, _ in ship)]
-            for object, stretch in ship:
-                intake.put("p/1", life.path.name, object, b"".join(stretch.chunks()))
-            after, _ = intake.ship("p/1", life.path.name, after, objects, lambda: None)
-            sent = spool.held([*(one for parts in sent.values() for one in parts), *objects])
-            if not number:
-                mirroring.look()  # a run that the cache lacks is left to a look
-            shown = door.open(mirroring.folder).run(life.path.name)
-            assert shown.last_step == rs.open(life.root).run(life.path.name).last_step
-        assert sorted(os.listdir(life.path)) == sorted(os.listdir(shown.path))
-        assert not mirroring.look()
-    finally:
-        intake.close()
-    check_same(lake, life)
 
 
 def test_what_was_not_read_for_longest_leaves_first(

@@ -26,7 +26,7 @@ from rollscope.lake.serving import tokens as lake_tokens
 from rollscope.lake.serving.intake import Intake
 from rollscope.lake.serving.quotas import OverQuota, Quotas, bytes_of
 from rollscope.lake.shipping import follow
-from rollscope.lake.shipping.requests import Requests, ServerUnreachable
+from rollscope.lake.shipping.requests import ServerUnreachable
 from rollscope.lake.shipping.through_server import ThroughServer
 from rollscope.store.project.log import ProjectLog
 from tests.lake.life import Life, check_same
@@ -368,31 +368,3 @@ def test_a_project_has_no_more_than_its_quota(life: Life, tmp_path: Path) -> Non
     life.grow(50)
     with serving(lake, tmp_path / "server") as server, pytest.raises(ServerUnreachable, match="nothing is lost"):
         ThroughServer(server.url, str(life.path)).push()
-
-
-def test_a_busy_server_is_asked_again_when_it_says(tmp_path: Path) -> None:
-    import http.server
-
-    asked: list[str] = []
-
-    class Busy(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.headers["authorization"] or "")
-            status, body = (429, b"{}") if len(asked) < 3 else (200, b'{"ok": 1}')
-            self.send_response(status)
-            self.send_header("retry-after", "7")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *words: object) -> None:
-            pass
-
-    waits: list[float] = []
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Busy) as busy:
-        threading.Thread(target=busy.serve_forever, daemon=True).start()
-        requests = Requests(f"http://127.0.0.1:{busy.server_port}", waits.append)
-        answer = requests.json("GET", "x")
-        requests.close()
-        busy.shutdown()
-    assert answer == {"ok": 1} and waits == [7.0, 7.0] and len(asked) == 3

@@ -156,6 +156,27 @@ def test_ships_that_wait_are_one_transaction_and_one_that_is_behind_fails_alone(
     assert all(not pushed(lake, life).ships for life in lives)  # the lake has everything
 
 
+def test_a_ship_that_arrow_refuses_costs_itself_alone(lake: Place) -> None:
+    together, failed = Together(lake), dict[str, str]()
+    ships = {"good": Ship(dropped={1}), "bad": Ship(replaced=[("\ud800", 1)]), "other": Ship(dropped={1})}
+
+    def ship(run: str) -> None:
+        try:
+            together.commit(Order(run, State(), "p/1", "", ships[run]))
+        except Exception as error:
+            failed[run] = str(error)
+
+    threads = [threading.Thread(target=ship, args=(run,), daemon=True) for run in ships]
+    with together._turn:
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(together._waiting) == len(threads))
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert failed.keys() == {"bad"} and "surrogates not allowed" in failed["bad"]
+    assert [ledger.read(lake, run).ship for run in ships] == [1, 0, 1]
+
+
 def test_ships_gather_after_a_transaction_of_others_and_a_run_alone_waits_for_nobody(lake: Place) -> None:
     rests: list[float] = []
 
