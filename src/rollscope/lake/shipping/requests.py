@@ -120,7 +120,8 @@ class Requests:
             says = str(json.loads(data)["says"])[:1000]
         except (ValueError, KeyError, TypeError):  # a proxy, say
             says = f"it answered {status}, which is no answer of Rollscope's. Is the address right?"
-            return ServerUnreachable(f"the server {self._shown} says: {says}")
+            kind = NotThere if status == 404 else ServerUnreachable  # an older server has fewer routes
+            return kind(f"the server {self._shown} says: {says}")
         text = f"the server {self._shown} says: {says}"
         if status == 401:
             return NotSignedIn(f"{text} The token of a program is in {TOKEN}.")
