@@ -10,6 +10,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput
+from rollscope.record import run_json
 from rollscope.record.launch import is_of_this_launch
 from rollscope.store.log import process
 from rollscope.store.seal import logs
@@ -193,6 +194,22 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
     assert sorted((b.labels.attempt, b.labels.rank) for b in got.metrics) == [(a, r) for a in (1, 2) for r in range(3)]
     states = [row.get("state") for row in got.rows["runs"]]
     assert states.count("finished") == 2, "shard 0 speaks for the run, in each of two attempts"
+
+
+def test_a_shard_leaves_what_shard_0_wrote_while_it_looked(init, recorded, monkeypatch):
+    write, zero = run_json.write, []
+
+    def overtaken(*asked, **more):
+        monkeypatch.setattr(run_json, "write", write)
+        zero.append(init(id="named", shard=0, shards=2))
+        write(*asked, **more)
+
+    monkeypatch.setattr(run_json, "write", overtaken)
+    one = init(id="named", shard=1, shards=2)
+    assert facts(one)["process"]["shard"] == 0
+    for run in (*zero, one):
+        run.finish()
+    assert [row["state"] for row in recorded(one).rows["runs"] if "state" in row].count("finished") == 1
 
 
 NOW, HERE, ELSEWHERE = 1_000_000.0, process.here(), {"pid": 1, "boot": "another"}

@@ -98,10 +98,11 @@ class Recorder:
         if not self._facts:
             return
         try:
+            stands = (self.attempt.folder / "run.json").exists()  # before it is read: a shard may write it meanwhile
             known = run_json.read(self.attempt.folder) or {}
             another = known.get("process", {}).get("shard", 0) != 0
             begins = self.shard == 0 and (another or (known.get("attempt") or 0) < self.attempt.number)
-            run_json.write(self.attempt.folder, self._facts, replace=begins or "format" not in known)
+            run_json.write(self.attempt.folder, self._facts, replace=begins or (stands and "format" not in known))
         except OSError:
             raise
         except Exception as error:  # the log must begin all the same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -45,9 +46,9 @@ def _is_attempt(attempt: Any) -> bool:
 
 
 def write(folder: Path, facts: dict[str, Any], replace: bool) -> None:
-    """Write `run.json` under another name and rename it.
+    """Write `run.json` under another name and give it its own.
 
-    An existing file stays unless `replace`. Raises OSError.
+    An existing file stays unless `replace`, also one that appears meanwhile. Raises OSError.
     """
     path = folder / "run.json"
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,6 +60,16 @@ def write(folder: Path, facts: dict[str, Any], replace: bool) -> None:
             file.write(dumps(facts))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        _place(aside, path, replace)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _place(aside: Path, path: Path, replace: bool) -> None:
+    """Give a file its name. A link never replaces; some file systems have none."""
+    if not replace:
+        with contextlib.suppress(OSError):
+            os.link(aside, path)
+        if path.exists():
+            return
+    os.replace(aside, path)
