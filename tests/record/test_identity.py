@@ -197,14 +197,14 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
 
 
 def test_a_shard_leaves_what_shard_0_wrote_while_it_looked(init, recorded, monkeypatch):
-    write, zero = run_json.write, []
+    write, zero = run_json._write, []
 
-    def overtaken(*asked, **more):
-        monkeypatch.setattr(run_json, "write", write)
+    def overtaken(*asked):
+        monkeypatch.setattr(run_json, "_write", write)
         zero.append(init(id="named", shard=0, shards=2))
-        write(*asked, **more)
+        write(*asked)
 
-    monkeypatch.setattr(run_json, "write", overtaken)
+    monkeypatch.setattr(run_json, "_write", overtaken)
     one = init(id="named", shard=1, shards=2)
     assert facts(one)["process"]["shard"] == 0
     for run in (*zero, one):

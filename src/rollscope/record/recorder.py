@@ -91,18 +91,11 @@ class Recorder:
             )
 
     def _write_facts(self) -> None:
-        """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError alone.
-
-        It also replaces what another shard wrote that began the attempt while shard 0 was late.
-        """
+        """Write `run.json`, if this process is to. Raises OSError alone."""
         if not self._facts:
             return
         try:
-            stands = (self.attempt.folder / "run.json").exists()  # before it is read: a shard may write it meanwhile
-            known = run_json.read(self.attempt.folder) or {}
-            another = known.get("process", {}).get("shard", 0) != 0
-            begins = self.shard == 0 and (another or (known.get("attempt") or 0) < self.attempt.number)
-            run_json.write(self.attempt.folder, self._facts, replace=begins or (stands and "format" not in known))
+            run_json.write(self.attempt.folder, self._facts, self.shard)
         except OSError:
             raise
         except Exception as error:  # the log must begin all the same

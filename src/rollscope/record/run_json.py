@@ -45,22 +45,31 @@ def _is_attempt(attempt: Any) -> bool:
     return isinstance(attempt, dict) and all(isinstance(attempt.get(key), int) for key in ("attempt", "started_ns"))
 
 
-def write(folder: Path, facts: dict[str, Any], replace: bool) -> None:
-    """Write `run.json` under another name and give it its own.
+def write(folder: Path, facts: dict[str, Any], shard: int) -> None:
+    """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError.
 
-    An existing file stays unless `replace`, also one that appears meanwhile. Raises OSError.
+    It also replaces what another shard wrote that began the attempt while shard 0 was late. A shard
+    that found no file leaves one that appears meanwhile.
     """
-    path = folder / "run.json"
+    stands = (folder / "run.json").exists()
+    known = read(folder) or {}
+    another = known.get("process", {}).get("shard", 0) != 0
+    begins = shard == 0 and (another or (known.get("attempt") or 0) < facts["attempt"])
+    replace = begins or (stands and "format" not in known)
+    if replace or not stands:
+        _write(folder, facts, replace)
+
+
+def _write(folder: Path, facts: dict[str, Any], replace: bool) -> None:
+    """Write the file under another name and give it its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not replace:
-        return
     aside = folder / f".run.{secrets.token_hex(4)}"
     try:
         with open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(dumps(facts))
             file.flush()
             os.fsync(file.fileno())
-        _place(aside, path, replace)
+        _place(aside, folder / "run.json", replace)
     finally:
         aside.unlink(missing_ok=True)
 
