@@ -37,10 +37,10 @@ KILLED_PUSH = Path(__file__).parents[1] / "tests" / "lake" / "killed_push.py"
 
 
 @contextmanager
-def team(folder: Path) -> Iterator[tuple[Postgres, S3, Place]]:
+def team(folder: Path, fsync: str = "off") -> Iterator[tuple[Postgres, S3, Place]]:
     """A lake in a PostgreSQL and an S3 server of its own."""
     os.chmod(folder, 0o755)
-    postgres, s3 = Postgres(folder / "pg"), S3(folder / "s3")
+    postgres, s3 = Postgres(folder / "pg", fsync), S3(folder / "s3")
     try:
         said = {"PGPASSWORD": postgres.password, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
         os.environ |= {**said, "AWS_ENDPOINT_URL": s3.url, "ROLLSCOPE_CACHE": str(folder / "cache")}

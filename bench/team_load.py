@@ -134,7 +134,7 @@ def embedded(place: Path) -> Iterator[Place]:
 @contextmanager
 def in_postgres(place: Path) -> Iterator[Place]:
     os.chmod(place, 0o755)
-    postgres = Postgres(place / "pg")
+    postgres = Postgres(place / "pg", fsync="on")
     os.environ |= {"ROLLSCOPE_CACHE": str(place / "cache"), "PGPASSWORD": postgres.password}
     try:
         yield making.init(str(place / "lake"), postgres.url)
@@ -144,7 +144,7 @@ def in_postgres(place: Path) -> Iterator[Place]:
 
 @contextmanager
 def in_servers(place: Path) -> Iterator[Place]:
-    with team(place) as (_, _, lake):
+    with team(place, fsync="on") as (_, _, lake):
         yield lake
 
 

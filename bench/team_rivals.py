@@ -3,11 +3,13 @@
 `.venvs/lake/bin/python bench/team_rivals.py PYTHON [--runs 8] [--seconds 20] [--dry]`, where PYTHON
 is of an environment with `mlflow` and `trackio`. Processes record one step of 200 scalars a second
 each: through `rollscope serve --lake` over an embedded lake, through `mlflow server` over SQLite,
-and through `trackio show`, each as its documentation says. Said are: how long a training waits in
-`log`, how many seconds behind the clock the slowest training ended, the processor time of the
+and through `trackio show`, each as its documentation says. A training that has not made its steps
+in twice the time ends there. Said are: how long a training waits in `log`, how many seconds behind
+the clock the slowest training ended, the steps that were not made, the processor time of the
 server, and points that are lacking a minute after the end. A short run before it is not measured:
-servers import what they need when they are first asked. With `--dry`, the numbers are printed and
-not kept.
+servers import what they need when they are first asked. With `--server-cores N`, a server has the
+first N cores to itself, and trainings the others. With `--dry`, the numbers are printed and not
+kept.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import numpy as np
 import results
 import rollscope as rs
 from rollscope.lake import making
+from team_load import on_cores
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -63,6 +66,8 @@ folder, server, seconds, scalars, id = sys.argv[1:]
 %s
 took, began = [], time.monotonic()
 for step in range(int(seconds)):
+    if time.monotonic() - began > 2 * int(seconds):
+        break
     values = {f"m{i}": i * step / 7 for i in range(int(scalars))}
     before = time.perf_counter()
     log(values, step=step)
@@ -142,7 +147,7 @@ def looks(process: subprocess.Popen[bytes], place: Path, lacking: str) -> Iterat
         time.sleep(0.1)
 
 
-SERVERS = {"rollscope": rollscope, "mlflow": mlflow, "trackio": trackio}
+SERVERS = {"rollscope": rollscope, "trackio": trackio, "mlflow": mlflow}
 
 
 @contextlib.contextmanager
@@ -191,12 +196,14 @@ def measured(name: str, args: argparse.Namespace) -> list[dict[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         os.environ["ROLLSCOPE_CACHE"] = str(place / "cache")
-        with SERVERS[name](place, args.python) as server:
+        with contextlib.ExitStack() as stack:
+            with on_cores(args.server_cores):
+                server = stack.enter_context(SERVERS[name](place, args.python))
             recorded(name, server.url, place, args, ["warm"], 1)
             lacking(server, SCALARS)
             began = processor_seconds(server.pid)
             said = recorded(name, server.url, place, args, [f"load-{i}" for i in range(args.runs)], args.seconds)
-            lacks = lacking(server, (args.runs * args.seconds + 1) * SCALARS)
+            lacks = lacking(server, (sum(len(took) for took, _ in said) + 1) * SCALARS)
             busy = processor_seconds(server.pid) - began
     return rows(name, args, said, busy, lacks)
 
@@ -224,17 +231,20 @@ def rows(
     name: str, args: argparse.Namespace, said: list[tuple[list[float], float]], busy: float, lacks: int
 ) -> list[dict[str, str]]:
     took, late = [one for times, _ in said for one in times], [late for _, late in said]
-    points = args.runs * args.seconds * SCALARS
+    left = args.runs * args.seconds - len(took)
     size = f"{name}: {args.runs} runs x {SCALARS} scalars/s through its server, {args.seconds} s"
+    size += f", server on {args.server_cores} cores" if args.server_cores else ""
     print(
         f"{size}: log() p50 {1e3 * np.median(took):.2f} ms, p99 {1e3 * np.percentile(took, 99):.1f} ms; the slowest"
-        f" training ended {max(late):.1f} s late; processor time of the server {busy:.1f} s; {lacks:,} of {points:,}"
-        f" points lacking; load of the machine {os.getloadavg()[0]:.1f}",
+        f" training ended {max(late):.1f} s late; {left:,} of {left + len(took):,} steps not made; processor time"
+        f" of the server {busy:.1f} s; {lacks:,} of {len(took) * SCALARS:,} points lacking; load"
+        f" {os.getloadavg()[0]:.1f}",
         flush=True,
     )
     return [
         results.row(f"{size}: a training waits in log()", "s", took),
         results.row(f"{size}: the slowest training is late", "s", [max(late)]),
+        results.row(f"{size}: steps not made in twice the time", "steps", [left]),
         results.row(f"{size}: processor time of the server", "s", [busy]),
         results.row(f"{size}: points lacking a minute later", "points", [lacks]),
     ]
@@ -243,10 +253,11 @@ def rows(
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("python")
-    for option, number in (("--runs", 8), ("--seconds", 20)):
+    for option, number in (("--runs", 8), ("--seconds", 20), ("--server-cores", 0)):
         parser.add_argument(option, type=int, default=number)
     parser.add_argument("--dry", action="store_true")
     words = parser.parse_args()
-    found = [row for name in SERVERS for row in measured(name, words)]
-    if not words.dry:
-        results.append(found)
+    for name in SERVERS:
+        found = measured(name, words)
+        if not words.dry:
+            results.append(found)

@@ -31,10 +31,14 @@ def wait_for(port: int) -> None:
 
 
 class Postgres:
-    """One cluster. It asks for a password, and refuses to run as root, so root lends it a user."""
+    """One cluster. It asks for a password, and refuses to run as root, so root lends it a user.
 
-    def __init__(self, folder: Path) -> None:
+    Tests do not wait for the disk; a benchmark does, with `fsync="on"`.
+    """
+
+    def __init__(self, folder: Path, fsync: str = "off") -> None:
         self.folder, self.port, self.password = folder, free_port(), "test-password-of-the-lake"
+        self.fsync = fsync
         folder.mkdir(mode=0o755)
         word = folder / "password"
         word.write_text(self.password)
@@ -50,7 +54,7 @@ class Postgres:
         subprocess.run([*as_other, str(path), *words], check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=300)
 
     def start(self) -> None:
-        options = f"-p {self.port} -k {self.folder} -c fsync=off -c listen_addresses=127.0.0.1"
+        options = f"-p {self.port} -k {self.folder} -c fsync={self.fsync} -c listen_addresses=127.0.0.1"
         self._run(
             "pg_ctl", "-D", str(self.folder / "d"), "-o", options, "-l", str(self.folder / "log"), "-t", "280", "start"
         )
