@@ -123,6 +123,36 @@ def test_blocks_that_only_the_dead_handle_had_are_written_again(
     assert values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
 
 
+@pytest.mark.parametrize("rotate", [1 << 30, 3_000], ids=["at the end", "grown"])
+def test_a_handle_that_dies_before_its_file_is_closed_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rotate: int
+) -> None:
+    """The server took rows into its memory, and forgot them before the sync of a close."""
+    monkeypatch.setattr(log_files, "ROTATE", rotate)
+    run = rs.init(id="r", dir=tmp_path, host=False)
+    run.log({"a": 0.0}, step=0)
+    assert run.flush(60)
+    (log,) = (tmp_path / "r").glob("*.log")
+    real, first, size = os.fdatasync, os.stat(log).st_ino, os.path.getsize(log)
+    died: list[int] = []
+
+    def forget(fd: int) -> None:
+        if os.fstat(fd).st_ino == first and os.fstat(fd).st_size > size:
+            died.append(fd)
+            os.truncate(log, size)
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", forget)
+    for step in range(1, STEPS):
+        run.log({"a": float(step)}, step=step)
+        assert run._recorder.settle(60)
+    run.finish()
+    monkeypatch.undo()
+    assert died and values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
+    assert rs.open(tmp_path).run("r").state == "finished"
+
+
 def test_a_grown_file_that_cannot_be_synced_is_said_and_no_row_is_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from rollscope.store.log import block, open_spans
 from rollscope.store.log.files import file_name
 from rollscope.store.log.liveness import BEAT_SECONDS
 from rollscope.store.log.scan import block_numbers
-from rollscope.store.log.writer import LogWriter
+from rollscope.store.log.writer import LogWriter, SyncFailed
 
 ROTATE = 64 << 20  # bytes of a log before the next one begins
 SYNC_SECONDS = 3.0
@@ -188,15 +188,22 @@ class LogFiles:
             open_spans.write(str(self.folder), self._writer, spans)
 
     def close(self) -> None:
-        """Mark the end of the log and close it."""
+        """Mark the end of the log and close it. Every block is on the disk before, or SyncFailed."""
         if self._log is None and not self._left:
             return
-        log = self._open()
-        log = self._check(log, log.is_gone_now)
-        self._log = None
+        try:
+            self.sync()
+        except SyncFailed:  # said once: the file ends all the same
+            self._end()
+            raise
+        self._end()
+
+    def _end(self) -> None:
+        log, self._log = self._open(), None
         with contextlib.suppress(OSError):  # a log without its end is readable, and sealed later
             log.append([block.meta("end", {})])
-        log.close()
+        with contextlib.suppress(OSError):  # the end is all that this sync can lose
+            log.close()
 
     def abandon(self) -> None:
         """Close the file without writing to it: it belongs to another process."""
