@@ -5,12 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from rollscope.store.log import block
+from rollscope.store.log import block, lock
 from rollscope.store.log.block import Labels, Partials, Values
+from rollscope.store.log.lock import Lock
 from rollscope.store.log.scan import scan
 from rollscope.store.log.writer import LogWriter, SyncFailed
 
@@ -204,6 +206,17 @@ def test_an_open_file_that_was_cut_off_is_not_put_back_as_if_whole(path):
     writer.abandon()
 
 
+def test_those_who_look_at_a_log_at_once_do_not_take_each_other_for_its_writer(path):
+    def look(_):
+        return lock.look(str(path))
+
+    with ThreadPoolExecutor(8) as pool:
+        path.touch()
+        assert {*pool.map(look, range(5_000))} == {Lock.TAKEN}
+        with lock.taking(str(path)):
+            assert {*pool.map(look, range(10))} == {Lock.HELD}
+
+
 def test_a_sync_that_fails_says_once_how_much_is_in_doubt(path, monkeypatch):
     def no_space(fd):
         raise OSError(28, "No space left on device")
@@ -220,7 +233,7 @@ def test_a_sync_that_fails_says_once_how_much_is_in_doubt(path, monkeypatch):
 LIMITED = """
 import resource, signal, sys
 import numpy as np
-from rollscope.store.log import block
+from rollscope.store.log import block, lock
 from rollscope.store.log.writer import LogWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
