@@ -154,6 +154,12 @@ def until(page: Any, expression: str, seconds: float = PATIENCE) -> None:
         time.sleep(0.03)
 
 
+def answer_late(page: Any, held: Any) -> None:
+    """Answer a request that was held back, and let the page draw what it makes of the answer."""
+    held.fulfill(response=held.fetch())
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(drawn))))")
+
+
 def _asked(page: Any, expression: str) -> bool | str:
     """Whether the page says that it is so, or why it cannot say."""
     from playwright.sync_api import Error

@@ -10,7 +10,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.store.project.log import ProjectLog
-from tests.web.conftest import Served, until
+from tests.web.conftest import Served, answer_late, until
 
 PANELS = 30
 
@@ -107,5 +107,5 @@ def test_names_of_a_run_that_left_the_charts_do_not_come_late(folder: Path, url:
         tab.click('.rail button[aria-label$="more on charts"]')
     tab.click('.rail button[aria-label$="more on charts"]')
     until(tab, "!location.search.includes('more')")
-    held[0].continue_()
+    answer_late(tab, held[0])
     assert not tab.query_selector_all('[data-metric="custom/only_here"]')

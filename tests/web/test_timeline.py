@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rollscope as rs
-from tests.web.conftest import Served, until
+from tests.web.conftest import Served, answer_late, until
 
 pytestmark = pytest.mark.browser
 
@@ -175,5 +175,5 @@ def test_an_older_search_that_answers_late_changes_nothing(timeline: str, tab: A
     page.fill(".timeline [data-search]", "no such span")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('.timeline .bar').innerText.includes('nothing found')")
-    held[0].continue_()
+    answer_late(page, held[0])
     assert "nothing found" in page.inner_text(".timeline .bar")
