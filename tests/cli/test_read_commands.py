@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,17 @@ def test_ls_lists_runs(runs: Path, capsys: Any) -> None:
     (row,) = listed
     assert (row["name"], row["project"], row["state"], row["step"]) == ("first", "p", "finished", 11)
     assert "finished" in call(capsys, "ls", "--dir", str(runs))
+
+
+def test_show_and_doctor_count_the_same_rules(tmp_path: Path, capsys: Any) -> None:
+    """Rules that lack what they need have not read the run."""
+    with rs.init(id="calm", dir=tmp_path, host=False) as run:
+        for step in range(30):
+            wave = 0.5 + (step % 3) / 50
+            run.log({"reward/mean": wave, "policy/entropy": wave, "optimiser/grad_norm": wave}, step=step)
+    looked = re.search(r"Nothing found by (\d+) rules", call(capsys, "doctor", "calm", "--dir", str(tmp_path)))
+    shown = " ".join(call(capsys, "show", "calm", "--dir", str(tmp_path)).split())
+    assert looked and f"{looked[1]} rules read this run; none applies." in shown
 
 
 def test_an_id_is_never_cut_even_on_a_narrow_screen(tmp_path: Path) -> None:

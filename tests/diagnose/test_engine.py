@@ -71,6 +71,18 @@ def test_a_rule_without_what_it_needs_is_skipped_and_says_so(tmp_path: Path, nee
     assert said(rs.open(tmp_path).run(run.id), need) == lacks
 
 
+def test_no_rule_asks_for_what_the_samples_have(tmp_path: Path) -> None:
+    """The ten lines of the README: id, group, completion and reward, and short answers."""
+    with record(tmp_path) as run:
+        for step in range(8):
+            rows = [{"id": f"{step}.{i}", "group": "g", "completion": "…", "reward": i % 2} for i in range(32)]
+            run.log_samples(rows, step=step)
+    needs = {one.rule: one.needs for one in diagnosis(rs.open(tmp_path).run(run.id)).skipped}
+    assert needs["environment-failures"] == "samples with error or stop_reason"
+    assert needs["degenerate-text"] == "samples with a completion of 32 words or more"
+    assert needs["reward-noise"].startswith("samples with reward that varies, and rewards or score")
+
+
 def test_a_threshold_can_be_set(tmp_path: Path) -> None:
     with record(tmp_path) as run:
         run.log({"policy/entropy": 1.0}, step=0)

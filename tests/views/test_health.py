@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +278,18 @@ def test_a_calm_verdict_says_what_it_rests_on() -> None:
     said = verdict(good())
     assert said["title"] == "Learning. Nothing stands out." and said["status"] == "good"
     assert said["context"] == "Reward rose from 0.1 to 0.5. Six rules read this run; none applies."
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        (0, "No rule has what it needs to read this run."),
+        (1, "One rule read this run; none applies."),
+        (18, "18 rules read this run; none applies."),
+    ],
+)
+def test_rules_that_could_not_look_are_not_counted_as_calm(rules: int, says: str) -> None:
+    assert verdict(replace(good(), rules=rules))["context"].endswith(says)
 
 
 def test_hidden_findings_are_said_to_be_hidden() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rollscope.diagnose import Finding, all_rules, diagnose
+from rollscope.diagnose import Diagnosis, Finding, diagnosis
 from rollscope.diagnose.hidden import hidden, open_findings
-from rollscope.diagnose.story import told
+from rollscope.diagnose.story import told as in_order
 from rollscope.views.health.report import Health, health
 
 from ._styles import STATUS_MARK, STATUS_STYLE
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rollscope.store.run import Run
 
 
-def health_of(reader: Run, findings: list[Finding] | None = None) -> Health[Finding]:
-    """Judge a run; `findings` are those of a diagnosis made before, hidden ones included."""
-    every = diagnose(reader) if findings is None else findings
-    shown = open_findings(every, hidden(reader))
-    return health(reader, told(shown), len(every) - len(shown), len(all_rules()))
+def health_of(reader: Run, told: Diagnosis | None = None) -> Health[Finding]:
+    """Judge a run by its diagnosis; `told` is one that was made before."""
+    told = told or diagnosis(reader)
+    shown = open_findings(told.findings, hidden(reader))
+    return health(reader, in_order(shown), len(told.findings) - len(shown), told.looked)
 
 
 def health_json(judged: Health[Finding]) -> dict[str, Any]:

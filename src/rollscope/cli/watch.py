@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import rollscope
-from rollscope.diagnose import Finding, diagnose
+from rollscope.diagnose import Diagnosis, diagnosis
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.strict_json import plain
 
@@ -66,25 +66,25 @@ def run(args: argparse.Namespace) -> int:
 
 def statuses(reader: Run, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The status of the run at every look until it ends; with --json only if it changed."""
-    findings: list[Finding] = []
+    told = Diagnosis()
     diagnosed, version = -DIAGNOSE, None
     while True:
         reader.refresh()
         ended = reader.state != "running"
         if ended or time.monotonic() - diagnosed > DIAGNOSE:
-            findings, diagnosed = diagnose(reader), time.monotonic()
+            told, diagnosed = diagnosis(reader), time.monotonic()
         if version != reader.folder.version or ended or not args.json:
             version = reader.folder.version
-            yield _status(reader, args.metric, findings)
+            yield _status(reader, args.metric, told)
         if ended:
             return
         time.sleep(args.every)
 
 
-def _status(reader: Run, patterns: list[str] | None, findings: list[Finding]) -> dict[str, Any]:
+def _status(reader: Run, patterns: list[str] | None, told: Diagnosis) -> dict[str, Any]:
     metrics, _ = asked_metrics(reader, patterns)
     row_of = {str(name): i for i, name in enumerate(metrics["name"])}
-    judged = health_json(health_of(reader, findings))
+    judged = health_json(health_of(reader, told))
     names = sorted(row_of) if patterns else _vital_signs(row_of, judged)
     record = reader.record()
     return {
@@ -96,7 +96,7 @@ def _status(reader: Run, patterns: list[str] | None, findings: list[Finding]) ->
         **judged,
         "metrics": {name: plain(metrics["last"][row_of[name]]) for name in names},
         "units": {name: metrics["unit"][row_of[name]] for name in names},
-        "findings": [f.json() for f in open_findings(findings, hidden(reader))],
+        "findings": [f.json() for f in open_findings(told.findings, hidden(reader))],
         "damage": [str(d) for d in reader.damage],
     }
 

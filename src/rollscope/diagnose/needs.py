@@ -49,9 +49,9 @@ class FromSamples:
 
     @property
     def says(self) -> str:
-        from .aggregates import columns_of
+        from .aggregates import needs_of
 
-        return f"samples with {', '.join(columns_of(self.name))}"
+        return f"samples with {needs_of(self.name)}"
 
     def read(self, case: Case) -> Any | None:
         return case.aggregate(self.name)

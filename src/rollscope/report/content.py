@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope import __version__
-from rollscope.diagnose import Chapter, Diagnosis, Finding, all_rules, story, whole_diagnosis
+from rollscope.diagnose import Chapter, Diagnosis, Finding, story, whole_diagnosis
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.story import told as in_order
 from rollscope.notify.resume import resume_from
@@ -73,7 +73,7 @@ def gather(run: Run) -> Report:
     """Read a run for a report. Findings that a person hid are left out."""
     told = whole_diagnosis(run)
     findings = open_findings(told.findings, hidden(run))
-    judged = health(run, in_order(findings), len(told.findings) - len(findings), len(all_rules()))
+    judged = health(run, in_order(findings), len(told.findings) - len(findings), told.looked)
     samples_step, samples = best_median_worst(run, None)
     return Report(
         id=text(run.id),

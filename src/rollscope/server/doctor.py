@@ -68,6 +68,11 @@ class Doctor:
         last = self._diagnoses.get(id)
         return last.told.skipped if last else []
 
+    def looked(self, id: str) -> int:
+        """How many rules had what they need at the last diagnosis."""
+        last = self._diagnoses.get(id)
+        return last.told.looked if last else 0
+
     def recovered(self, id: str) -> list[Finding]:
         """Findings that were written while the run ran, and hold no more."""
         last = self._diagnoses.get(id)

@@ -2,7 +2,7 @@
 
 A number depends on the samples of its step alone, so a run that grows costs only its new steps.
 Numbers of text and tokens read few samples of few steps, because these are large. Door:
-`columns_of`, `compute`, `Chunk`.
+`needs_of`, `compute`, `Chunk`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import pkgutil
 from .chunk import Chunk
 from .registry import AGGREGATES, Aggregate, Numbers
 
-__all__ = ["AGGREGATES", "Aggregate", "Chunk", "columns_of", "compute"]
+__all__ = ["AGGREGATES", "Aggregate", "Chunk", "compute", "needs_of"]
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 
-def columns_of(name: str) -> tuple[str, ...]:
-    """The columns of samples that a number is made from."""
-    return AGGREGATES[name].columns
+def needs_of(name: str) -> str:
+    """What samples must have for a number, in words."""
+    return AGGREGATES[name].needs
 
 
 def compute(chunk: Chunk, text: bool) -> dict[str, Numbers]:

@@ -30,7 +30,7 @@ def zero(samples: Chunk) -> Mask:
     return ~(samples.number("reward") > 0) if samples.has("reward") else np.ones(len(samples), bool)
 
 
-@aggregate("failed_share", "id")
+@aggregate("failed_share", "id", needs="error or stop_reason")
 def failed_share(samples: Chunk) -> Numbers:
     """The share of samples that failed; NaN where neither errors nor stop reasons are known."""
     if not (samples.has("error") or samples.has("stop_reason")):
@@ -57,7 +57,7 @@ def failed_trained(samples: Chunk) -> Numbers:
     )
 
 
-@aggregate("zero_at_limit", "reward", "generate_seconds")
+@aggregate("zero_at_limit", "reward", "generate_seconds", needs=f"reward, generate_seconds, {LEAST} a step")
 def zero_at_limit(samples: Chunk) -> Numbers:
     """The share of samples that earn 0 and took as long as the longest ones of their step.
 
@@ -102,7 +102,7 @@ def _at_wall(seconds: np.ndarray, earned_nothing: np.ndarray) -> float:
     return float((wall & earned_nothing).mean())
 
 
-@aggregate("tool_failure_share", "tool_calls", "tool_failures")
+@aggregate("tool_failure_share", "tool_calls", "tool_failures", needs="tool_calls above 0, tool_failures")
 def tool_failure_share(samples: Chunk) -> Numbers:
     """Failed tool calls over all tool calls of a step."""
     calls, failures = (np.nan_to_num(samples.number(name)) for name in ("tool_calls", "tool_failures"))

@@ -20,16 +20,20 @@ class Aggregate:
     columns: tuple[str, ...]  # of samples; each must have a value somewhere
     of: Of
     text: bool = False  # reads text or tokens, so only of few samples of some steps
+    needs: str = ""  # what samples must have, in words
 
 
 AGGREGATES: dict[str, Aggregate] = {}
 
 
-def aggregate(name: str, *columns: str, text: bool = False) -> Callable[[Of], Of]:
-    """Register a function from samples to one number per step."""
+def aggregate(name: str, *columns: str, text: bool = False, needs: str = "") -> Callable[[Of], Of]:
+    """Register a function from samples to one number per step.
+
+    `needs` says what samples must have, where that is more than the columns.
+    """
 
     def register(of: Of) -> Of:
-        AGGREGATES[name] = Aggregate(name, columns, of, text)
+        AGGREGATES[name] = Aggregate(name, columns, of, text, needs or ", ".join(columns))
         return of
 
     return register

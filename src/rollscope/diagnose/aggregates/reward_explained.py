@@ -16,7 +16,7 @@ from .registry import Numbers, aggregate
 LEAST = 8  # samples
 
 
-@aggregate("added_share", "reward", text=True)
+@aggregate("added_share", "reward", text=True, needs=f"reward that varies, and rewards or score, {LEAST} a step")
 def added_share(samples: Chunk) -> Numbers:
     """The variance of what is added to the parts, as a share of the variance of the reward."""
     reward, added = samples.number("reward"), _added(samples)

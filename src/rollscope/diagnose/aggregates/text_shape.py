@@ -14,10 +14,11 @@ WORDS = 32  # an answer with fewer words repeats by chance
 GRAM = 4
 REPEATED = 0.5  # share of repeated 4-grams above which an answer is degenerate
 DENSE = 10.0  # times that compression makes it smaller
+TASKS = 4  # of a step: fewer may share an answer by chance
 HEAD = 200  # characters of an answer that are compared between prompts
 
 
-@aggregate("degenerate_share", "completion", text=True)
+@aggregate("degenerate_share", "completion", text=True, needs=f"a completion of {WORDS} words or more")
 def degenerate_share(samples: Chunk) -> Numbers:
     """The share of answers that repeat themselves, of those long enough to tell."""
     long = [(i, text) for i, text in enumerate(samples.texts("completion")) if len(text.split()) >= WORDS]
@@ -36,9 +37,9 @@ def is_degenerate(text: str) -> bool:
     return repeated > REPEATED or len(raw) / len(zlib.compress(raw, 1)) > DENSE
 
 
-@aggregate("one_answer_share", "completion", "task", text=True)
+@aggregate("one_answer_share", "completion", "task", text=True, needs=f"completion, task, {TASKS} tasks a step")
 def one_answer_share(samples: Chunk) -> Numbers:
-    """The largest share of tasks that get the very same answer; NaN for fewer than four tasks."""
+    """The largest share of tasks that get the very same answer; NaN for too few tasks."""
     task, _ = samples.words("task")
     heads = [text.strip()[:HEAD] for text in samples.texts("completion")]
     return samples.by_step(lambda at: _same(task[at], heads[at]))
@@ -46,7 +47,7 @@ def one_answer_share(samples: Chunk) -> Numbers:
 
 def _same(task: np.ndarray, heads: list[str]) -> float:
     tasks = len(set(task.tolist()))
-    if tasks < 4:
+    if tasks < TASKS:
         return np.nan
     pairs = {(int(t), head) for t, head in zip(task, heads, strict=True) if len(head) >= 8}
     counts = Counter(head for _, head in pairs)

@@ -188,7 +188,7 @@ class LogFiles:
             open_spans.write(str(self.folder), self._writer, spans)
 
     def close(self) -> None:
-        """Mark the end of the log and close it. Every block is on the disk before, or SyncFailed."""
+        """Sync the log, mark its end and close it. Raises OSError."""
         if self._log is None and not self._left:
             return
         try:

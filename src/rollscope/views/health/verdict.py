@@ -138,9 +138,6 @@ def _worst(found: Sequence[Trouble], least: Status) -> Status:
 
 
 def _calm(now: Situation, found: list[Trouble]) -> tuple[str, str, Status]:
-    rules = f"{_count(now.rules)} rules read this run; none applies."
-    if now.hidden:
-        rules = f"{_count(now.rules)} rules read this run."
     if now.pulse.steps < ENOUGH:
         return _early(now), f"A run's opening is a reference from {ENOUGH} steps on.", "none"
     if now.names and not now.known and not any(sign["status"] == "good" for sign in now.signs):
@@ -148,7 +145,15 @@ def _calm(now: Situation, found: list[Trouble]) -> tuple[str, str, Status]:
         return "Nothing here can be judged.", f"{count}; the catalogue knows none. {TO_JUDGE}", "none"
     moved = f"{_capital(_moved(now))}. " if _moved(now) else ""
     title, status = _progressed(now)
-    return title, f"{moved}{rules}", status
+    return title, f"{moved}{_read(now)}", status
+
+
+def _read(now: Situation) -> str:
+    """How many rules could look. Those that lack what they need claim nothing."""
+    if not now.rules:
+        return "No rule has what it needs to read this run."
+    read = f"{_count(now.rules)} rule{'' if now.rules == 1 else 's'} read this run"
+    return f"{read}." if now.hidden else f"{read}; none applies."
 
 
 def _progressed(now: Situation) -> tuple[str, Status]:

@@ -60,9 +60,8 @@ export function Page() {
   const shown = all.filter((f) => !f.hidden);
   const hidden = all.filter((f) => f.hidden);
   const skipped = new Set(answer.skipped.map((/** @type {any} */ s) => s.rule));
-  const silent = answer.rules.filter(
-    (/** @type {any} */ r) => !reading && !skipped.has(r.name) && !all.some((f) => f.rule === r.name),
-  );
+  const read = answer.rules.filter((/** @type {any} */ r) => !reading && !skipped.has(r.name));
+  const silent = read.filter((/** @type {any} */ r) => !all.some((f) => f.rule === r.name));
   const told = chains(shown);
   list.current = told.flatMap((chain) => chain.map((link) => link.f));
   const first = list.current[0];
@@ -70,7 +69,7 @@ export function Page() {
   return html`
     <div class="verdict">
       <h1>${first ? `${first.claim} ${steps(first)}` : reading ? "Still reading this run" : "Nothing stands out"}</h1>
-      <p class="prose">${first ? summary(told) : reading ? STILL : noFinding(answer.rules.length, hidden.length)}</p>
+      <p class="prose">${first ? summary(told) : reading ? STILL : noFinding(read.length, hidden.length)}</p>
     </div>
     ${told.filter((chain) => chain.length > 1).map((chain) => h(ChainCard, { chain, key: chain[0]?.f.rule }))}
     ${told.map((chain) => h(CauseCard, { chain, answer, at: chosen, key: `${chain[0]?.f.rule}${chain[0]?.f.step}` }))}

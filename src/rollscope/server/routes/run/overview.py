@@ -49,7 +49,8 @@ def overview(
     wait_for_findings(request, library, run, WAIT)
     with library.reading(run) as reader:
         shapes = findings_of(request, run, reader)
-        judged = _health(reader, None if shapes is None else doctor.known(run), kind, env)
+        known = None if shapes is None else doctor.known(run)
+        judged = _health(reader, known, doctor.looked(run), kind, env)
         samples_step, samples = best_median_worst(reader, step, env)
         time_step, parts = time_parts(reader, step)
         return {
@@ -71,12 +72,10 @@ def overview(
         }
 
 
-def _health(run: Run, findings: list[Finding] | None, kind: str, env: str) -> Health[Finding]:
+def _health(run: Run, findings: list[Finding] | None, rules: int, kind: str, env: str) -> Health[Finding]:
     hidden = remembered_hidden(run)
     known = None if findings is None else open_findings(findings, hidden)
-    return health(
-        run, told(known) if known else known, len(findings or ()) - len(known or ()), len(all_rules()), kind, env=env
-    )
+    return health(run, told(known) if known else known, len(findings or ()) - len(known or ()), rules, kind, env=env)
 
 
 def _useful(known: Useful | None) -> UsefulShape | None:
