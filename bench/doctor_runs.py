@@ -121,6 +121,7 @@ def as_trl(row: Row) -> dict[str, float]:
     if "reward_mean" not in row:
         return {name: value for name, value in row.items() if name != "step"}
     named = {AS_TRL.get(name): value for name, value in row.items()}
+    named["policy/kl_ref_begin_k3"] = next(iter(row.get("kl_positional") or ()), None)  # of eight equal parts
     parts = {f"rewards/{name}/mean": value for name, value in (row.get("reward_components") or {}).items()}
     return {name: value for name, value in {**named, **parts}.items() if name and isinstance(value, int | float)}
 

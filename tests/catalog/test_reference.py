@@ -75,6 +75,12 @@ def explained(w: SimpleNamespace) -> float:
     return 1 - float(np.var(returns - values) / np.var(returns)) if len(returns) > 1 else math.nan
 
 
+def beginnings(w: SimpleNamespace) -> list[np.ndarray[Any, Any]]:
+    """log ref - log p on the first eighth of the tokens the policy sampled in each sample."""
+    rows = [(w.ref - w.logp)[i][w.action[i]] for i in range(len(w.logp))]
+    return [row[: math.ceil(len(row) / 8)] for row in rows]
+
+
 PAIRS = {
     "ref": ("logp", "ref"),
     "update": ("old", "logp"),
@@ -85,6 +91,7 @@ REFERENCE: dict[str, Callable[[SimpleNamespace], float]] = {
     **{f"policy/kl_{name}_k1": lambda w, pq=pq: mean(-x(w, *pq)) for name, pq in PAIRS.items()},
     **{f"policy/kl_{name}_k2": lambda w, pq=pq: mean(x(w, *pq) ** 2 / 2) for name, pq in PAIRS.items()},
     **{f"policy/kl_{name}_k3": lambda w, pq=pq: mean(np.exp(x(w, *pq)) - 1 - x(w, *pq)) for name, pq in PAIRS.items()},
+    "policy/kl_ref_begin_k3": lambda w: mean(np.exp(d) - 1 - d for row in beginnings(w) for d in row),
     "policy/entropy": lambda w: mean(w.entropy[w.action]),
     "policy/entropy_sampled": lambda w: mean(-w.logp[w.action]),
     "policy/ratio/mean": lambda w: mean(w.ratio[w.loss]),

@@ -206,6 +206,13 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "it falls a little and stays": (np.r_[ramp(1, 0.6, 100), flat(0.6, 100)], level_reward),
             "a cliff at a resume, ten steps ago": (np.r_[flat(1, 110), flat(0.4, 10)], level_reward[:120]),
             "a cliff at a resume, long ago": (np.r_[flat(1, 60), flat(0.4, 60)], level_reward[:120]),
+            "twelve steps into a run that learns": (ramp(0.7, 0.5, 12), level_reward[:12]),
+            "a negative coefficient, and entropy stays where it was": (
+                0.7 + 0.02 * np.sin(7 * np.arange(40)),
+                level_reward[:40],
+                None,
+                About(config={"entropy_coef": -0.001}),
+            ),
             "it falls off while the reward climbs": (
                 np.r_[flat(1, 100), np.geomspace(1, 0.4, 30)],
                 np.r_[flat(0.2, 100), ramp(0.2, 0.7, 30)],
@@ -216,6 +223,12 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "it falls off once the reward stops": (
                 np.r_[ramp(1, 0.9, 150), np.geomspace(0.9, 0.42, 32)],
                 np.r_[ramp(0.2, 0.6, 150), 0.6 + 0.02 * np.sin(7 * np.arange(32))],
+            ),
+            "a negative coefficient pays for certainty, twelve steps into the run": (
+                ramp(0.7, 0.5, 12),
+                level_reward[:12],
+                None,
+                About(config={"entropy_coef": -0.1}),
             ),
             "a negative coefficient pays for certainty": (
                 ramp(0.7, 0.2, 80),
@@ -284,6 +297,41 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "an ordinary KL": (ramp(0, 0.05, 200), level_reward, RUNNING),
         },
         {"it never moves": (np.abs(noise(200, 1e-5)) + 1e-6, level_reward, RUNNING)},
+    ),
+    "kl-first-tokens": (
+        {
+            "the whole answer moves away": (ramp(0.01, 0.6, 200), ramp(0.01, 0.5, 200), level_reward),
+            "first tokens move more in this run, from its opening on": (ramp(0.04, 0.6, 200), ramp(0.01, 0.15, 200)),
+            "the beginning is far away for a few steps": (
+                np.r_[flat(0.02, 60), flat(0.5, 12), flat(0.02, 60)],
+                np.r_[flat(0.02, 60), flat(0.08, 12), flat(0.02, 60)],
+            ),
+            "many times the mean, which is next to nothing": (ramp(1e-5, 0.05, 120), ramp(1e-5, 0.0015, 120)),
+            "a new way to begin, and the reward climbs with it": (
+                np.r_[flat(0.01, 40), ramp(0.01, 0.8, 20), flat(0.8, 60)],
+                np.r_[flat(0.01, 40), ramp(0.01, 0.12, 20), flat(0.12, 60)],
+                np.r_[0.2 + 0.02 * np.sin(7 * np.arange(40)), ramp(0.2, 0.5, 20), flat(0.5, 60)],
+            ),
+            "a new way to begin, and the evaluation climbs with it": (
+                np.r_[flat(0.01, 40), ramp(0.01, 0.8, 80)],
+                np.r_[flat(0.01, 40), ramp(0.01, 0.12, 80)],
+                level_reward[:120],
+                held_out(ramp(0.2, 0.6, 12)),
+            ),
+            "it has just begun": (ramp(0.01, 0.6, 12), ramp(0.01, 0.09, 12), level_reward[:12]),
+            "beta is 0, and 0 is logged": (flat(0, 100), flat(0, 100), level_reward[:100]),
+        },
+        {
+            "the first tokens leave alone while the reward creeps on": (
+                np.r_[flat(0.04, 100), ramp(0.04, 0.6, 100)],
+                np.r_[flat(0.04, 100), ramp(0.04, 0.12, 100)],
+                np.r_[ramp(0.2, 0.6, 100), ramp(0.6, 0.65, 100)] + 0.02 * np.sin(7 * np.arange(200)),
+            ),
+            "the same without a reward": (
+                np.r_[flat(0.04, 40), flat(0.6, 40)],
+                np.r_[flat(0.04, 40), flat(0.12, 40)],
+            ),
+        },
     ),
     "update-too-large": (
         {

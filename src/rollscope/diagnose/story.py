@@ -52,6 +52,7 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
         *(*SPOILED, "proxy-gap", "entropy-explosion", "truncation", "plateau", "update-too-large"),
         "gradient-spikes",
     ),
+    "kl-first-tokens": ("kl-takeoff", "reward-falling", "plateau"),
     "kl-takeoff": (
         *("reward-falling", "entropy-collapse", "entropy-explosion", "truncation", "degenerate-text"),
         *("gradient-vanished", "gradient-spikes", "dead-groups"),

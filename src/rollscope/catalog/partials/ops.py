@@ -189,6 +189,18 @@ def mean(x: Array) -> Mean:
     return Mean(total(x), float(size(x)))
 
 
+def mean_of_beginnings(x: Array, rows: Rows, parts: int) -> Mean:
+    """Mean of x over the first of `parts` equal parts of each sample's tokens, rounded up."""
+    first = (rows.counts + parts - 1) // parts
+    if isinstance(x, np.ndarray):
+        shift = np.repeat(rows.starts() - np.cumsum(first) + first, first)
+        return mean(x[shift + np.arange(len(shift))])
+    torch = sys.modules["torch"]
+    starts = torch.repeat_interleave(rows.counts.cumsum(0) - rows.counts, rows.counts, output_size=rows.n)
+    begins = torch.arange(rows.n, device=x.device) - starts < spread(first, rows)
+    return Mean(total_where(begins, x), first.sum())
+
+
 def share(condition: Array) -> Mean:
     """The share of tokens or sequences for which a condition holds."""
     return Mean(count(condition), float(size(condition)))

@@ -42,7 +42,8 @@ def entropy_collapse(
     at the reward spread inside groups. Widen the upper clip or add an entropy bonus before you
     change anything else.
     """
-    if len(entropy) < LEAST + PATIENCE:
+    pushed = _pushed_down(about)
+    if len(entropy) < LEAST + (0 if pushed else PATIENCE):
         return
     opened = float(np.median(entropy.value[: min(MOST, max(3, len(entropy) // 4))]))
     if opened <= 0:
@@ -50,7 +51,6 @@ def entropy_collapse(
     now = level(entropy.value, 5)
     learning, solved = _learns(now, reward, evaluations), at_ceiling(reward, about)
     start = last_stretch(now < floor * opened)
-    pushed = _pushed_down(about)
     if len(now) - start >= PATIENCE:
         severity: Severity = "bad" if float(now[-1]) < gone * opened and not learning else "watch"
         severity = "info" if solved and not pushed else severity
