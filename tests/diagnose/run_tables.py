@@ -190,11 +190,17 @@ RUN_TABLES: dict[str, Table] = {
                 5, policy__ratio__max=1.4, policy__clip__region=0.1
             ),
             "advantages that are not divided by their spread": logged(5, advantage__std=0.3),
+            "all answers are equally long": logged(
+                5, **{"length/completion/min": 40.0, "length/completion/max": 40.0}
+            ),
         },
         {
             "a share above 1": logged(5, length__truncated=1.5),
             "a k3 below 0": logged(5, policy__kl_ref_k3=-0.2),
             "a log-probability above 0": logged(5, policy__logp__mean=0.7),
+            "the shortest answer is longer than the longest": logged(
+                5, **{"length/completion/min": 90.0, "length/completion/max": 40.0}
+            ),
         },
     ),
     "reward-composition": (

@@ -73,6 +73,28 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "a crash without a reason": (CRASHED,),
         },
     ),
+    "broken-start": (
+        {
+            "ratios near 1": (RUNNING, 1 + 0.01 * np.sin(np.arange(20))),
+            "several passes over one batch": (About(config={"num_iterations": 4}), flat(1.2, 20)),
+            "samples of older weights, as in a resumed asynchronous run": (RUNNING, flat(1.2, 20), flat(2, 20)),
+            "a resumed run begins in its middle": (RUNNING, Series.of(flat(1.3, 20), "r", np.arange(20) + 300)),
+            "ratios leave 1 later": (RUNNING, np.r_[1.0, flat(1.3, 19)]),
+            "advantages that are not divided by their spread": (RUNNING, None, None, flat(0.2, 20), flat(0.3, 20)),
+            "nine of ten groups have no spread": (RUNNING, None, None, flat(0.31, 20), flat(0.05, 20)),
+            "a critic that knows its returns": (
+                *(RUNNING, None, None, flat(0.01, 20), flat(0.4, 20), None, None, flat(0.1, 20)),
+            ),
+            "every answer is one token": (RUNNING, None, None, None, None, flat(1, 20)),
+            "a reference that is left slowly": (RUNNING, None, None, None, None, None, ramp(0, 0.4, 40)),
+        },
+        {
+            "a mask is shifted: the first ratio is 1.4": (RUNNING, flat(1.4, 3)),
+            "an epsilon of 10,000": (RUNNING, None, None, flat(4e-5, 20), flat(0.4, 20)),
+            "nothing is decoded": (RUNNING, None, None, None, None, flat(0, 20)),
+            "the reference is another model": (RUNNING, None, None, None, None, None, flat(0.3, 20)),
+        },
+    ),
     "stalled": (
         {
             "it logged a minute ago": (About(silent_seconds=60), flat(10, 20), None),

@@ -21,6 +21,7 @@ AT_ONCE = 2  # steps between two onsets that count as one: then the rule above i
 SPOILED = ("reward-falling", "dead-groups", "kl-takeoff", "ended-early")  # by nearly every fault of the signal
 LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it explains
     "non-finite": (*SPOILED, "entropy-collapse", "entropy-explosion", "gradient-vanished"),
+    "broken-start": (*SPOILED, "update-too-large", "clip-saturation", "gradient-vanished", "kl-first-tokens"),
     "environment-failures": (
         *("dead-groups", "reward-falling", "ended-early", "trainer-waits", "zero-gradient", "gradient-vanished"),
         *("time-limit-zeros", "wrong-difficulty", "proxy-gap", "grader-outage"),

@@ -13,19 +13,21 @@ from rollscope.diagnose.rule import rule
 from rollscope.views.dictionary import Meaning
 
 NAMED = 3
+Hit = tuple[int, str, float | None, float | None, float, str]  # step, name, lowest, highest, value, note
 FRAMEWORK = "the catalogue's note on this framework's number"
 
 
 @rule("impossible-number", needs=(CaseOf(),))
 def impossible_number(case: Case, *, tolerance: float = 1e-4) -> Iterator[Finding]:
-    """A number is impossible: a share above 1, a k3 below 0, a log-probability above 0.
+    """A number is impossible: a share above 1, a k3 below 0, a lowest value above the highest.
 
     No policy can do that, so it is the pipeline: a sign, a mask that does not match its
     denominator, a padded batch, a reversed softmax. Every reading that rests on this number is
     worthless until it is fixed. Where a framework is known to log such numbers, the finding says
     so.
     """
-    hits = [hit for m in case.meanings().values() if (hit := _outside(case, m, tolerance))]
+    meanings = case.meanings().values()
+    hits = [hit for m in meanings if (hit := _outside(case, m, tolerance) or _crossed(case, m, tolerance))]
     if not hits:
         return
     hits.sort()
@@ -44,9 +46,23 @@ def impossible_number(case: Case, *, tolerance: float = 1e-4) -> Iterator[Findin
     )
 
 
-def _outside(
-    case: Case, m: Meaning, tolerance: float
-) -> tuple[int, str, float | None, float | None, float, str] | None:
+def _crossed(case: Case, m: Meaning, tolerance: float) -> Hit | None:
+    """The first step at which the lowest value of a metric lies above its highest."""
+    other = case.meanings().get(f"{m.name.removesuffix('/min')}/max")
+    if not m.name.endswith("/min") or other is None or not (m.same and other.same):
+        return None
+    low, high = case.series((m.name,)), case.series((other.name,))
+    if low is None or high is None:
+        return None
+    top = high.at(low.step)
+    wrong = low.value > top + tolerance * np.maximum(1.0, np.abs(top))
+    if not wrong.any():
+        return None
+    at = int(np.argmax(wrong))
+    return int(low.step[at]), m.logged, None, float(top[at]), float(low.value[at]), ""
+
+
+def _outside(case: Case, m: Meaning, tolerance: float) -> Hit | None:
     low, high = _bounds(m)
     if (low is None and high is None) or m.stat == "std" or not m.same:
         return None
