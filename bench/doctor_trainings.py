@@ -71,7 +71,7 @@ def _base(kind: str) -> dict[str, Any]:
     if ppo:  # the policy learns this task within the steps; the critic explains nothing of it
         return _sorting() | {"algorithm": algorithm}
     return {
-        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0},
+        "run": {"project": "bench", "steps": STEPS, "seconds": 900.0},
         "environment": {"name": "countdown", "options": {"numbers": 3, "largest": 9, "skill": 0.5}},
         "model": {"context": 32},
         "warmup": {"steps": 300},
@@ -84,7 +84,7 @@ def _base(kind: str) -> dict[str, Any]:
 
 def _sorting() -> dict[str, Any]:
     return {
-        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0},
+        "run": {"project": "bench", "steps": STEPS, "seconds": 900.0},
         "environment": {"name": "sorting", "options": {"length": 4, "letters": "abcdef"}},
         "model": {"context": 32},
         "warmup": {"steps": 200},

@@ -85,6 +85,23 @@ def waiting(
     return record
 
 
+def two_sides(generates: float, trains: float, stale: float, steps: int = 40) -> Recipe:
+    """A run whose engines and trainer work a share of each step of one second."""
+
+    def record(folder: Path) -> Said:
+        with rs.init(name="run", dir=str(folder), host=False) as run:
+            for step in range(steps):
+                start = (step + 1) * 10**9
+                run.log({"time/step": 1.0, "staleness/max": stale}, step=step)
+                for lane, name, share in (("inference/0", "generate", generates), ("trainer/0", "train", trains)):
+                    done = start + round(share * 10**9)
+                    run.log_span(name, start, done, lane=lane, step=step)
+                    run.log_span("wait", done, start + 10**9, lane=lane, step=step, kind="wait")
+        return said(folder, run.id)
+
+    return record
+
+
 LONG = 220
 steady = 0.98 + 0.005 * random.normal(size=LONG)
 little = 0.005 * random.normal(size=LONG)
@@ -269,6 +286,15 @@ RUN_TABLES: dict[str, Table] = {
             ),
             "it began to wait at step 20": waiting(lambda step: 0.05 if step < 20 else 0.5, (3, 3), 1.0),
         },
+    ),
+    "rollouts-wait": (
+        {
+            "both sides work": two_sides(0.95, 0.98, 1.0),
+            "both sides wait": two_sides(0.4, 0.5, 1.0),
+            "sampling and training in turns, by design": two_sides(0.4, 0.98, 0.0),
+            "it has just begun": two_sides(0.4, 0.98, 1.0, steps=8),
+        },
+        {"engines are done in less than half of the step": two_sides(0.4, 0.98, 1.0)},
     ),
     "catalogue-alarms": (
         {
