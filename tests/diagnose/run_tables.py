@@ -207,9 +207,7 @@ RUN_TABLES: dict[str, Table] = {
                 5, policy__ratio__max=1.4, policy__clip__region=0.1
             ),
             "advantages that are not divided by their spread": logged(5, advantage__std=0.3),
-            "all answers are equally long": logged(
-                5, **{"length/completion/min": 40.0, "length/completion/max": 40.0}
-            ),
+            "all answers are equally long": logged(5, **{"length/completion/min": 40.0, "length/completion/max": 40.0}),
         },
         {
             "a share above 1": logged(5, length__truncated=1.5),

@@ -1,4 +1,4 @@
-"""What must hold before a policy has moved: at the first step a pipeline shows whether it is right."""
+"""What must hold before a policy has moved: the first step shows whether a pipeline is right."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def _reference(reference: Series, away: float) -> Iterator[Finding]:
         yield _broken("The reference is not the model that training began with", said, reference, look, "info")
 
 
-def _broken(
-    claim: str, evidence: str, series: Series, look: tuple[str, ...], severity: Severity = "watch"
-) -> Finding:
+def _broken(claim: str, evidence: str, series: Series, look: tuple[str, ...], severity: Severity = "watch") -> Finding:
     return Finding(
         step=int(series.step[0]),
         claim=claim,

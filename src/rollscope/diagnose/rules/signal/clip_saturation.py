@@ -14,6 +14,7 @@ from rollscope.diagnose.reading.known import ENTROPY
 from rollscope.diagnose.rule import Series, rule
 
 PATIENCE = 10
+ENOUGH = 15  # points from which the sides are compared
 REGION = ("policy/clip/region", "policy/clip/configured", "policy/seq_clip/region", "policy/ratio/outside")
 
 
@@ -47,7 +48,7 @@ def clip_saturation(
 
 def _lopsided(low: Series, high: Series, starved: float, entropy: Series | None) -> bool:
     """Does the lower side clip three times as much? Half of the share will do if entropy falls."""
-    if len(low) < 2 * PATIENCE:
+    if len(low) < ENOUGH:
         return False
     below, above = (float(np.mean(s.value[-PATIENCE:])) for s in (low, high))
     least = starved / 2 if _falls(entropy) else starved
@@ -56,7 +57,7 @@ def _lopsided(low: Series, high: Series, starved: float, entropy: Series | None)
 
 def _falls(entropy: Series | None) -> bool:
     """Did entropy lose a fifth of its opening, in a trend over the whole run?"""
-    if entropy is None or len(entropy) < 2 * PATIENCE:
+    if entropy is None or len(entropy) < ENOUGH:
         return False
     opened = float(np.median(entropy.value[: min(MOST, len(entropy) // 4)]))
     return float(np.median(entropy.value[-5:])) < 0.8 * opened and trend(entropy.value).falls

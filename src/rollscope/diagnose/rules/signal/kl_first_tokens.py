@@ -75,7 +75,7 @@ def _against_mean(begin: Series, mean: Series) -> Series:
 
 
 def _earned(reward: Series | None, since: int) -> bool:
-    """Did the reward gain since a step, by more than noise and not little against what it had gained?"""
+    """Did the reward gain since a step, not only noise and not little beside its gain before?"""
     if reward is None or not (reward.step < since).any():
         return False
     before = level(reward.value[reward.step < since], WIDTH)

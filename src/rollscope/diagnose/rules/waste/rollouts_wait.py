@@ -39,7 +39,5 @@ def rollouts_wait(step: Series, age: Series, case: Case) -> Iterator[Finding]:
         severity="info",
         metrics=(step.name, "time/generate", age.name),
         check=("The timeline of a step: what do the engines wait for?", "The bound on the age of samples"),
-        advice=(
-            Advice("Move GPUs from rollouts to the trainer, or let rollouts run further ahead", "verl#7601"),
-        ),
+        advice=(Advice("Move GPUs from rollouts to the trainer, or let rollouts run further ahead", "verl#7601"),),
     )
