@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Item",
+    "Keep",
     "Mark",
     "Points",
     "Records",
@@ -122,7 +123,17 @@ class Restart:
     why: str
 
 
-Item = RunStart | Points | Records | Skipped | Mark | Restart
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Keep a copy of the file that is read, under this name in `media/` of the run.
+
+    A sample points to it. The copy is made outside the locked process, and of no other file.
+    """
+
+    name: str
+
+
+Item = RunStart | Points | Records | Skipped | Mark | Restart | Keep
 Since = Mapping[str, Any]
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollscope.errors import CannotWrite
-from rollscope.sources import Item, Mark, Points, Records, Restart, RunStart, Skipped, SourceError
+from rollscope.sources import Item, Keep, Mark, Points, Records, Restart, RunStart, Skipped, SourceError
 from rollscope.sources.sandbox.limits import UNLIMITED, Limits
 from rollscope.sources.sandbox.reader import Broken, Ended, Reader
 
 from .entries import children, grown, looks_like_a_log, refusal, signature, unknown
 from .evaluation import content_digest
+from .media import keep
 from .report import Report
 
 if TYPE_CHECKING:
@@ -176,6 +177,8 @@ class Importer:
             case Restart():
                 target.forget(path)
                 report.skipped.append(Skipped(item.why, path))
+            case Keep() if (why := keep(path, target.folder / "media", item.name)) is not None:
+                report.skipped.append(Skipped(why, path))
 
     def _place(self, item: Points | Records | Mark, path: Path, target: Target, report: Report, placed: Placed) -> None:
         if not isinstance(item, Mark):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope import strict_json
-from rollscope.sources import Item, Mark, Points, Records, Restart, RunStart, Skipped
+from rollscope.sources import Item, Keep, Mark, Points, Records, Restart, RunStart, Skipped
 from rollscope.store.schema import TABLES
 
 LENGTHS = struct.Struct("<II")
@@ -64,6 +64,8 @@ def encode(item: Item) -> Iterator[bytes]:
             yield pack({"is": "skipped", "why": why, "path": str(item.path), "offset": item.offset})
         case Restart():
             yield pack({"is": "restart", "why": item.why})
+        case Keep():
+            yield pack({"is": "keep", "name": item.name})
 
 
 def _points(points: Points) -> Iterator[bytes]:
@@ -176,6 +178,10 @@ def _decode(head: Mapping[str, Any], body: bytes, path: Path) -> Item:
             return Skipped(str(head["why"]), Path(head["path"]) if head["path"] else path, offset)
         case "restart":
             return Restart(str(head["why"]))
+        case "keep":
+            if not ID.fullmatch(head["name"]):
+                raise BadFrame(f"{head['name']!r} is not the name of a file")
+            return Keep(head["name"])
         case other:
             raise BadFrame(f"an unknown frame {other!r}")
 

@@ -1,21 +1,23 @@
-"""RLinf, live: call `rollscope.sources.rlinf.attach()` in the driver before its runner is created.
-
-Then set `logger_backends: [tensorboard, rollscope]`. Everything that `MetricLogger.log` gets is
-recorded; values of single workers are named `worker/<group>/rank_<r>/<name>`. RLinf's TensorBoard
-folders and Chrome traces are read by the sources of those formats.
-"""
+"""The logger backend "rollscope" of RLinf's driver."""
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from rollscope.sources.live.caller import calling
 from rollscope.sources.live.quiet import print_once, quiet
 from rollscope.sources.live.values import by_split, numbers
 
+from . import shared
+from .sections import Sections
+
 NAME = "rollscope"
+EXTENSION = "RLINF_EXT_MODULE"  # the module whose `register` RLinf calls in every worker
+WORKER = "rollscope.sources.rlinf.worker"
 
 
 class Backend:
@@ -42,12 +44,14 @@ class Backend:
 def attach(**options: Any) -> None:
     """Add the backend "rollscope" to RLinf's `MetricLogger`. Safe to call twice.
 
-    `options` are those of `rs.init`.
+    `options` are those of `rs.init`. If Ray runs already, its nodes need `RLINF_EXT_MODULE` in
+    their own environment.
     """
     from rlinf.utils.metric_logger import MetricLogger
 
     if NAME in MetricLogger.supported_logger:
         return
+    _extend()
     MetricLogger.supported_logger = [*MetricLogger.supported_logger, NAME]
     theirs = MetricLogger._create_logger_bundle
 
@@ -64,22 +68,45 @@ def attach(**options: Any) -> None:
     MetricLogger._create_logger_bundle = bundle
 
 
+def _extend() -> None:
+    theirs = os.environ.setdefault(EXTENSION, WORKER)
+    if theirs != WORKER:
+        print_once(
+            f"rollscope: {EXTENSION} is {theirs!r}, so workers record nothing; "
+            f"call {WORKER}.register() in the register() of {theirs}"
+        )
+
+
 def _backend(logger: Any, experiment: str, options: Mapping[str, Any]) -> Backend:
     """The main logger starts the run; a worker's logger writes into it, with group and rank."""
-    from rollscope.record.start import init
-
     run = getattr(logger, "_rollscope_run", None)
     if run is None:
-        version = getattr(sys.modules.get("rlinf"), "__version__", "")
-        facts: dict[str, Any] = {
-            "project": logger.project_name,
-            "name": experiment,
-            "config": logger.config,
-            "shard": 0,
-            "shards": 1,
-            "framework": f"rlinf@{version}" if version else "rlinf",
-        }
-        run = logger._rollscope_run = init(**{**facts, **options})
+        run = logger._rollscope_run = _started(logger, experiment, options)
+        shared.tell(run)
+        _listen(run)
         return Backend(run)
     group, _, rank = experiment.removeprefix(f"{logger.experiment_name}-").rpartition("-rank_")
     return Backend(run, int(rank), group)
+
+
+def _started(logger: Any, experiment: str, options: Mapping[str, Any]) -> Any:
+    from rollscope.record.start import init
+
+    version = getattr(sys.modules.get("rlinf"), "__version__", "")
+    facts: dict[str, Any] = {
+        "project": logger.project_name,
+        "name": experiment,
+        "config": logger.config,
+        "shard": 0,
+        "shards": 1,
+        "framework": f"rlinf@{version}" if version else "rlinf",
+    }
+    return init(**{**facts, **options})
+
+
+@quiet
+def _listen(run: Any) -> None:
+    """Listen to the runner that makes the logger, if one does."""
+    runner = calling(lambda found: hasattr(getattr(found, "timer", None), "_timer"))
+    if runner is not None:
+        Sections(run, runner).listen()
