@@ -10,6 +10,7 @@ import pytest
 from rollscope.sources.live.text import Decoder
 from rollscope.sources.verl.batch import Batch
 from rollscope.sources.verl.rollouts import samples
+from rollscope.store.log.lists import Lists
 
 
 class Tokenizer:
@@ -25,7 +26,7 @@ DECODER = Decoder(Tokenizer())
 def batch(**more: list[Any]) -> Batch:
     """Two samples of one prompt: the first was aborted, the second has three tokens."""
     tokens: dict[str, list[Any]] = {"prompts": [[1, 2]] * 2, "responses": [[], [4, 5, 9]], **more}
-    arrays = {name: [np.array(row or np.empty(0, np.int64)) for row in rows] for name, rows in tokens.items()}
+    arrays = {name: Lists.of([np.array(row or np.empty(0, np.int64)) for row in rows]) for name, rows in tokens.items()}
     return Batch(7, ["a", "b"], arrays, {"uid": ["g", "g"]}, longest=3, now=6)
 
 

@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 
 from rollscope.record.loss import ODD, Lose, one_line
+from rollscope.store.log.lists import Lists
 
 from .device import Transfer
 from .frozen import SAFE, Copier, copies, frozen_fields, listed, read
 from .sample import Sample, as_mapping
+from .turns import Turns
 
 CHUNK = 512  # samples: their values stay in a core's cache, and the drain writes one chunk at a time
 DEEPEST = 4  # dicts inside each other that are taken column by column
+OURS = (Lists, Turns)  # columns that only our own sources make, of values that nobody changes
 
 
 @dataclass(slots=True)
@@ -31,7 +34,7 @@ class Chunk:
     """Some samples of one call, in order: key -> one value a sample."""
 
     count: int
-    columns: dict[Any, Any]  # sequences, or a chunk where every value is a dict with the same keys
+    columns: dict[Any, Any]  # sequences, `OURS`, or a chunk where every value is a dict with the same keys
 
     def records(self) -> list[dict[Any, Any]]:
         if not self.columns:
@@ -66,13 +69,22 @@ def hand_over(
 
 def _of_columns(columns: dict[Any, Any], copier: Copier, lose: Lose) -> list[Chunk] | dict[str, Any]:
     """Chunks if every column is a list with one value a sample; else the drain tells them apart."""
-    lengths = {len(values) if type(values) is list else -1 for values in columns.values()}
+    lengths = {len(values) if type(values) in (list, *OURS) else -1 for values in columns.values()}
     if len(lengths) == 1 and -1 not in lengths and {*map(type, columns)} == {str}:
         starts = range(0, max(lengths), CHUNK)
-        parts = [{key: (*values[at : at + CHUNK],) for key, values in columns.items()} for at in starts]
+        parts = [{key: _part(values, at) for key, values in columns.items()} for at in starts]
         with contextlib.suppress(*ODD):  # another thread changed a value
             return [_frozen(Chunk(len(part[next(iter(part))]), part), copier, lose) for part in parts]
-    return frozen_fields(columns, copier, lose, "the samples")
+    apart = {key: [*values] if isinstance(values, OURS) else values for key, values in columns.items()}
+    return frozen_fields(apart, copier, lose, "the samples")
+
+
+def _part(values: list[Any] | Lists | Turns, start: int) -> tuple[Any, ...] | Lists | Turns:
+    """The values of a chunk, in a copy."""
+    if isinstance(values, Turns):
+        return values.part(start, start + CHUNK)
+    part = values[start : start + CHUNK]
+    return part.copy() if isinstance(part, Lists) else (*part,)
 
 
 def _chunks(records: list[dict[Any, Any]], copier: Copier, lose: Lose) -> list[Chunk]:
@@ -133,7 +145,7 @@ def _dicts(samples: list[Any], lose: Lose) -> list[dict[Any, Any]]:
 def _frozen(chunk: Chunk, copier: Copier, lose: Lose, depth: int = 0) -> Chunk:
     """The chunk, with a copy of every value that the caller could change."""
     for key, column in chunk.columns.items():
-        if _are_texts(column):
+        if isinstance(column, OURS) or _are_texts(column):
             continue
         types = [*map(type, column)]
         kinds = {types[0]} if types.count(types[0]) == len(types) else {*types}

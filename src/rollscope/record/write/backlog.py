@@ -8,18 +8,20 @@ times the bound.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from rollscope.record.loss import Losses
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
+from .columns import ROW_BYTES, Columns, nested_size
 from .encode import BLOCK, Metrics
-from .table_blocks import TableEncoder
+from .table_blocks import Row, TableEncoder
 
 ORDER = ("runs", "notes", "steps", "evals", "findings", "samples", "turns", "spans", "host")
 MOST_ROWS = 4096  # in a block
+LARGE = 4 * BLOCK  # bytes of rows in memory that make a block
 _LONG_TEXT = TURN_TEXT_COLUMNS | TEXT_COLUMNS
 WHY = "memory was full while the store could not be written"
 
@@ -29,18 +31,29 @@ class Backlog:
 
     def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
         self.metrics = Metrics(losses)
-        self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
-        self._sizes: dict[str, list[int]] = {table: [] for table in ORDER}  # bytes of each row
+        self._rows: dict[str, list[Row | Columns]] = {table: [] for table in ORDER}
+        self._sizes: dict[str, list[int]] = {table: [] for table in ORDER}  # bytes of each of them
         self._losses = losses
         self._bound = bound
         self._tables = TableEncoder({"attempt": attempt}, losses)
 
-    def add(self, table: str, rows: list[dict[str, Any]]) -> int:
+    def add(self, table: str, rows: list[Row] | Columns) -> int:
         """Keep rows. Returns about how many bytes they hold."""
+        if isinstance(rows, Columns):
+            return self._add_columns(table, rows) if rows.count else 0
         sizes = [*map(size, rows)]
         self._rows[table] += rows
         self._sizes[table] += sizes
         return sum(sizes)
+
+    def _add_columns(self, table: str, columns: Columns) -> int:
+        """Keep them in parts of a block each."""
+        total = columns.size()
+        most = max(1, columns.count * LARGE // max(total, 1))
+        parts = columns.parts(most) if total > LARGE else [columns]
+        self._rows[table] += parts
+        self._sizes[table] += [total * part.count // columns.count for part in parts]
+        return total
 
     @property
     def held(self) -> int:
@@ -52,12 +65,23 @@ class Backlog:
         yield from self.metrics.blocks()
         for table in ORDER:
             while rows := self._rows[table]:
-                count = _rows_of_block(self._sizes[table])
-                payload, count = self._tables.block(table, rows, count)
+                payload, count = self._block(table, rows)
                 if payload is not None:
                     yield payload
                 del rows[:count]
                 del self._sizes[table][:count]
+
+    def _block(self, table: str, rows: list[Row | Columns]) -> tuple[bytes | None, int]:
+        """The next block of a table, and how many entries are in it."""
+        first = rows[0]
+        if isinstance(first, Columns):
+            payload = self._tables.columns(table, first)
+            if payload is not None:
+                return payload, 1
+            rows[:1] = first.records()  # a value does not fit: each is tried alone
+            self._sizes[table][:1] = map(_size, rows[: first.count])
+        count = _rows_of_block(rows, self._sizes[table])
+        return self._tables.block(table, cast(list[Row], rows), count)  # none of the first `count` is `Columns`
 
     def shrink(self) -> None:
         """Give up rows and columns, in order, until the rest fits the bound."""
@@ -71,29 +95,39 @@ class Backlog:
                     self._strip(table, columns, what)
 
     def _strip(self, table: str, columns: frozenset[str], what: str) -> None:
-        lost = 0
-        for row in self._rows[table]:
-            for column in columns & row.keys():
-                del row[column]
-                lost += 1
+        lost = sum(_without(entry, columns) for entry in self._rows[table])
         if lost:
             self._losses.count(what, WHY, lost)
-            self._sizes[table] = [*map(size, self._rows[table])]
+            self._sizes[table] = [*map(_size, self._rows[table])]
 
 
-def _rows_of_block(sizes: list[int]) -> int:
+def _without(entry: Row | Columns, columns: frozenset[str]) -> int:
+    """Remove columns from one or more rows. Returns how many values are gone."""
+    if isinstance(entry, Columns):
+        return entry.remove(columns)
+    gone = columns & entry.keys()
+    for column in gone:
+        del entry[column]
+    return len(gone)
+
+
+def _size(entry: Row | Columns) -> int:
+    return entry.size() if isinstance(entry, Columns) else size(entry)
+
+
+def _rows_of_block(rows: list[Any], sizes: list[int]) -> int:
     """How many rows make a block of about the right size."""
     total = 0
-    for count, bytes in enumerate(sizes, 1):
-        total += bytes
-        if total > 4 * BLOCK or count == MOST_ROWS:
+    for count, (row, bytes) in enumerate(zip(rows, sizes, strict=True)):
+        if total > LARGE or count == MOST_ROWS or isinstance(row, Columns):
             return count
+        total += bytes
     return len(sizes)
 
 
 def size(row: Mapping[str, Any]) -> int:
     """About how many bytes a row holds."""
-    total = 100 + 8 * len(row)
+    total = ROW_BYTES + 8 * len(row)
     for value in row.values():
         kind = type(value)
         if kind is str:
@@ -101,16 +135,5 @@ def size(row: Mapping[str, Any]) -> int:
         elif kind is np.ndarray:
             total += value.nbytes
         elif kind is dict or kind is list or kind is bytes:
-            total += _nested_size(value)
+            total += nested_size(value)
     return total
-
-
-def _nested_size(value: Any) -> int:
-    kind = type(value)
-    if kind is str or kind is bytes:
-        return len(value)
-    if kind is dict:
-        return 16 + sum(map(_nested_size, value.values()))
-    if kind is list:
-        return 16 + sum(map(_nested_size, value))
-    return value.nbytes if kind is np.ndarray else 8

@@ -17,6 +17,9 @@ import numpy as np
 
 from rollscope.errors import BadInput
 from rollscope.record.loss import ODD
+from rollscope.store.log.lists import Lists
+
+from .columns import Columns
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -36,7 +39,7 @@ class Budget:
 
         Returns how many rows lost some.
         """
-        if self.every == 1 and (math.isinf(self.size) or self._is_small(rows)):
+        if self.is_unlimited or (self.every == 1 and self._is_small(rows)):
             return 0
         favoured = kept_first(rows)
         lost = 0
@@ -52,9 +55,28 @@ class Budget:
                 lost += 1
         return lost
 
+    @property
+    def is_unlimited(self) -> bool:
+        return self.every == 1 and math.isinf(self.size)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Is a call kept whole? It is in the first half of a size."""
+        return self.every == 1 and self.spent < self.size / 2
+
+    def take(self, columns: Columns) -> bool:
+        """Let every row of the columns keep what it has; False if some rows must lose it."""
+        if self.is_unlimited:
+            return True
+        cost = sum(map(_bytes_of_column, (columns.values[name] for name in self.columns & columns.values.keys())))
+        return self._spend(cost)
+
     def _is_small(self, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Do the rows fit into the first half of the budget, where every sample is kept?"""
-        cost = sum(_bytes(row[column]) for row in rows for column in self.columns & row.keys())
+        return self._spend(sum(_bytes(row[column]) for row in rows for column in self.columns & row.keys()))
+
+    def _spend(self, cost: int) -> bool:
+        """Spend it in the first half of the budget, where every sample is kept; False beyond."""
         if self.spent + cost >= self.size / 2:
             return False
         self.spent += cost
@@ -104,6 +126,12 @@ def _bytes(value: Any) -> int:
         return len(str(value))
     except ODD:  # a value that has no text; encoding reports it
         return 0
+
+
+def _bytes_of_column(values: Sequence[Any]) -> int:
+    if isinstance(values, Lists):
+        return values.values.nbytes
+    return sum(_bytes(value) for value in values if value is not None)
 
 
 def _parse(keep: str | int | float, name: str) -> tuple[int, float]:

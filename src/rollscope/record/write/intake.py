@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from rollscope.record.caller.handover import chunks
+from rollscope.record.caller.handover import Chunk, chunks
 from rollscope.record.caller.queue import NUMBERS, Commit, FromDevice, Queue, Rows, Samples
 from rollscope.record.caller.span import Span
 from rollscope.record.clock import Clock
@@ -121,10 +121,18 @@ class Intake:
         if later:  # in the next round, so that numbers do not wait for text
             self.waiting.append(Samples(item.step, item.time_ns, later, item.transfer, item.common))
             self._queue.wake.set()
-        rows, turns = self._keeper.rows(first.records(), item.step, item.time_ns, item.common)
-        total = self._add("samples", rows) + self._add("turns", turns)
-        if rows:
-            self._queue.sample_bytes = total // len(rows)
+        total = self._chunk(first, item)
+        if first.count:
+            self._queue.sample_bytes = total // first.count
+
+    def _chunk(self, chunk: Chunk, item: Samples) -> int:
+        """Keep some samples. Returns about how many bytes they hold."""
+        about = (item.step, item.time_ns, item.common)
+        taken = None if self._sinks else self._keeper.columns(chunk, *about)  # sinks take rows
+        if taken is not None:
+            return sum(map(self._backlog.add, ("samples", "turns"), taken))
+        rows, turns = self._keeper.rows(chunk.records(), *about)
+        return self._add("samples", rows) + self._add("turns", turns)
 
     def _add(self, table: str, rows: list[dict[str, Any]]) -> int:
         """Give rows to the backlog and to the sinks. Returns about how many bytes they hold."""

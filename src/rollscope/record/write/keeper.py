@@ -6,10 +6,13 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rollscope.record.caller.handover import Chunk
 from rollscope.record.loss import ODD, Losses, one_line
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
 from .budget import Budget, thinned_columns
+from .columns import Columns
+from .sample_columns import FEW, columns
 from .sample_rows import RowBuilder
 
 REDACTED = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data", "causes"}}  # beside samples and turns
@@ -48,6 +51,20 @@ class Keeper:
         except ODD as error:
             self._losses.say(f"a budget could not be applied ({one_line(error)}); everything is kept", "budget")
         return rows, turns
+
+    def columns(
+        self, chunk: Chunk, step: int | None, time_ns: int, common: Mapping[str, Any]
+    ) -> tuple[Columns, Columns | list[dict[str, Any]]] | None:
+        """The same as columns; None if they must be rows: few ones, or ones to change."""
+        if chunk.count < FEW or not chunk.columns or self._builder.redact is not None:
+            return None
+        if not (self._text.is_unlimited and self._tokens.keeps_all):
+            return None
+        try:
+            taken, turns = columns(self._builder, chunk, step, time_ns, common)
+        except ODD:  # a sample that cannot be read costs itself alone when it is a row
+            return None
+        return (taken, turns) if self._tokens.take(taken) else None
 
     def _thin(self, rows: list[dict[str, Any]], turns: list[dict[str, Any]]) -> None:
         for budget, what in ((self._text, "sample texts"), (self._tokens, "token arrays")):

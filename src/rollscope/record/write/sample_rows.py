@@ -22,11 +22,11 @@ _COLUMNS = {column.name: column for column in SAMPLES}
 _TURN_COLUMNS = {column.name: column for column in TURNS}
 _OURS = frozenset({"run", "writer", "attempt"})  # written by the store, not by the caller
 _PYTHON = {"string": str, "float64": float, "int64": int, "bool": bool}
-_COUNTS = frozenset({"turns", "tool_calls"})  # a number, or a list to count
-_EXACT = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | _COUNTS}
-_EXACT_OF_TURN = {c.name: _PYTHON[c.type] for c in TURNS if c.type in _PYTHON and c.name not in _OURS}
-_ARRAY = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
-_MEMBERS = dict.fromkeys(("rewards", "sample_metrics"), "a mapping of names to numbers")
+COUNTS = frozenset({"turns", "tool_calls"})  # a number, or a list to count
+EXACT = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | COUNTS}
+EXACT_OF_TURN = {c.name: _PYTHON[c.type] for c in TURNS if c.type in _PYTHON and c.name not in _OURS}
+ARRAYS = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
+MEMBERS = dict.fromkeys(("rewards", "sample_metrics"), "a mapping of names to numbers")
 _DATA = (str, bytes, int, float, list, dict, set, np.ndarray, np.generic)  # what JSON is made of, or nearly
 _REDACTED = TEXT_COLUMNS | {"tokens", "extra", "tags", "error", "media"}
 
@@ -86,15 +86,16 @@ class RowBuilder:
         turns: list[dict[str, Any]] = []
         for i, record in enumerate(records):
             try:
-                rows.append(self._row(record, step, time_ns, turns))
+                rows.append(self.row(record, step, time_ns, turns))
                 records[i] = None  # freeing thousands at once would hold the interpreter for milliseconds
             except ODD as error:
                 self.lose("samples", f"a sample could not be read: {one_line(error)}")
         return rows, turns
 
-    def _row(
+    def row(
         self, record: Mapping[str, Any], step: int | None, time_ns: int, turns: list[dict[str, Any]]
     ) -> dict[str, Any]:
+        """The row of one sample; its turns are added to `turns`."""
         row: dict[str, Any] = {"step": step, "time_ns": time_ns}
         extra: dict[str, Any] = {}
         own_turns: list[dict[str, Any]] = []
@@ -102,7 +103,7 @@ class RowBuilder:
             kind = type(value)
             if value is None:
                 continue
-            if kind is _EXACT.get(key) or (kind is np.ndarray and key in _ARRAY and value.dtype == _ARRAY[key]):
+            if kind is EXACT.get(key) or (kind is np.ndarray and key in ARRAYS and value.dtype == ARRAYS[key]):
                 row[key] = value  # most values have their column's type already
                 continue
             try:
@@ -133,7 +134,7 @@ class RowBuilder:
             extra |= {text(name, self.lose): self._plain(inner) for name, inner in value.items()}
         elif column is None or key in _OURS:
             extra[text(key, self.lose)] = self._plain(array(value))
-        elif key in _COUNTS and isinstance(value, (list, np.ndarray)):
+        elif key in COUNTS and isinstance(value, (list, np.ndarray)):
             counts = self._count_turns(key, value, own_turns)
             row |= {name: n for name, n in counts.items() if name == key or record.get(name) is None}
         else:
@@ -146,12 +147,12 @@ class RowBuilder:
     def _put(self, row: dict[str, Any], extra: dict[str, Any], key: str, type: str, value: Any) -> None:
         try:
             known = convert(value, type)
-            if key in _MEMBERS and not isinstance(parsed(known) if isinstance(known, str) else known, Mapping):
+            if key in MEMBERS and not isinstance(parsed(known) if isinstance(known, str) else known, Mapping):
                 raise TypeError("these are names and numbers")
             row[key] = known
         except ODD:
             extra[key] = self._plain(value)
-            expected = _MEMBERS.get(key, type)
+            expected = MEMBERS.get(key, type)
             self.report(f"sample field {key!r} should be {expected}, not {shown(value)}; kept under extra")
 
     def _count_turns(self, key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
@@ -220,7 +221,7 @@ def _turn(item: Any, key: str, number: int, lose: Lose) -> dict[str, Any]:
         turn["role"] = "tool"
         record = {"tool": record.get("name", "tool"), **record}
     for name, value in record.items():
-        if type(value) is _EXACT_OF_TURN.get(name):  # most values have their column's type already
+        if type(value) is EXACT_OF_TURN.get(name):  # most values have their column's type already
             turn[name] = value
             continue
         column = _TURN_COLUMNS.get(name)

@@ -8,7 +8,8 @@ by row. No row is tried for ever.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from rollscope.record.caller.label import shown, text
@@ -18,6 +19,8 @@ from rollscope.store.log.column import Cells, encode
 from rollscope.store.log.frame import LARGEST
 from rollscope.store.schema import TABLES, Column
 from rollscope.strict_json import dumps
+
+from .columns import Columns
 
 Row = dict[str, Any]
 
@@ -45,9 +48,16 @@ class TableEncoder:
             self._losses.count(f"rows of {table}", "they could not be encoded")
         return payload, count
 
+    def columns(self, table: str, rows: Columns) -> bytes | None:
+        """A block of rows that are columns; None if a value does not fit."""
+        return self._made(partial(block.columns, table, rows.count, rows.values, self._common))
+
     def _tried(self, table: str, rows: list[Row]) -> bytes | None:
+        return self._made(partial(block.table, table, rows, self._common))
+
+    def _made(self, make: Callable[[], bytes]) -> bytes | None:
         try:
-            payload = block.table(table, rows, self._common)
+            payload = make()
         except MemoryError:
             raise  # there may be room in the next round
         except ODD:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 
 class Pieces(dict[int, bytes]):
@@ -48,17 +51,34 @@ class Decoder:
 
     def texts(self, rows: Sequence[list[int]]) -> list[str]:
         """The text of each row."""
-        if self._pieces is None:
-            return self._slowly(rows)
-        piece = self._pieces.__getitem__
-        return [b"".join(map(piece, row)).decode("utf-8", "replace") for row in rows]
+        ids = [id for row in rows for id in row]
+        return Spelled(self, ids).texts(np.cumsum([0, *map(len, rows)]).tolist())
 
-    def _slowly(self, rows: Sequence[list[int]]) -> list[str]:
+    def spell(self, ids: list[int]) -> list[bytes] | None:
+        """The bytes of each token; None if the tokenizer must be asked for the text of a row."""
+        return None if self._pieces is None else [*map(self._pieces.__getitem__, ids)]
+
+    def slowly(self, rows: Sequence[list[int]]) -> list[str]:
+        """The text of each row, as the tokenizer gives it."""
         fast = _backend(self._tokenizer)
         if fast is not None:  # most of the time of `batch_decode` is not spent in decoding
             return [fast.decode(row, skip_special_tokens=True) for row in rows]
         texts: list[str] = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
         return texts
+
+
+class Spelled:
+    """Token ids, and the text of any stretch of them: each token is looked up once."""
+
+    def __init__(self, decoder: Decoder, ids: list[int]) -> None:
+        self._decoder, self._ids, self._pieces = decoder, ids, decoder.spell(ids)
+
+    def texts(self, edges: list[int]) -> list[str]:
+        """The texts between the edges."""
+        pieces, pairs = self._pieces, pairwise(edges)
+        if pieces is None:
+            return self._decoder.slowly([self._ids[start:end] for start, end in pairs])
+        return [b"".join(pieces[start:end]).decode("utf-8", "replace") for start, end in pairs]
 
 
 def _backend(tokenizer: Any) -> Any:

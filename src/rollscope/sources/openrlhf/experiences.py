@@ -15,6 +15,7 @@ import numpy as np
 from rollscope.sources.live.text import Decoder
 from rollscope.sources.verl.batch import Array, Batch, array
 from rollscope.sources.verl.rollouts import samples
+from rollscope.store.log.lists import Lists
 
 TOKENS = {  # OpenRLHF's values for each token but the first -> what veRL calls them
     "action_mask": "response_mask",
@@ -50,11 +51,11 @@ def rows(step: Step, decoder: Decoder, **about: Any) -> list[dict[str, Any]]:
     for one in rollouts:
         for name, values in _tokens(one).items():
             tokens.setdefault(name, []).append(values)
-    tokens = {name: values for name, values in tokens.items() if len(values) == len(rollouts)}
+    whole = {name: Lists.of(values) for name, values in tokens.items() if len(values) == len(rollouts)}
     place = f"{step.split}/{step.number}"
     ids = [f"{place}/{one.number}" for one in rollouts]
     words = {"uid": [f"{place}/{one.number // step.many}" for one in rollouts]}
-    found = samples(Batch(step.number, ids, tokens, words, **about), decoder)
+    found = samples(Batch(step.number, ids, whole, words, **about), decoder)
     if step.split == "eval":
         for sample in found:
             sample.pop("trained", None)

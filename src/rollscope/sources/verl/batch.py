@@ -1,18 +1,19 @@
 """The batch of a veRL update as columns of one entry for each sample, without padding.
 
 A `DataProto` holds padded tensors and arrays of objects in the trainer's process. A `KVBatchMeta`
-holds keys of TransferQueue, which keeps tensors of each sample's own length. Nothing is copied that
-numpy can look at in place.
+holds keys of TransferQueue, which keeps tensors of each sample's own length. The trainer's thread
+copies nothing that numpy can look at in place; ours cuts the padding off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from rollscope.store.log.lists import Lists
 
 TOKENS = {  # veRL's name of values for each token of the response -> our column
     "rollout_log_probs": "rollout_logp",
@@ -37,7 +38,7 @@ class Batch:
 
     step: int
     ids: list[str]
-    tokens: dict[str, list[Array]]
+    tokens: dict[str, Lists]
     words: dict[str, list[Any]]
     parts: tuple[str, ...] = ()  # the words that the reward function gave beside the score
     longest: int | None = None  # the most tokens of a response
@@ -49,21 +50,33 @@ class Batch:
         return self.words[name] if name in self.words else [None] * len(self.ids)
 
 
-def of_proto(batch: Any, step: int, number: int, entropy: Any = None) -> Batch:
-    """A batch of padded tensors: prompts are padded on the left, responses on the right."""
-    tensors = {name: batch.batch[name] for name in FIELDS if name in set(batch.batch.keys())}
+class Held(NamedTuple):
+    """What a `DataProto` holds: padded tensors as numpy sees them, and words."""
+
+    tensors: dict[str, Array]
+    words: dict[str, Any]
+    parts: tuple[str, ...]
+
+
+def hold(batch: Any, entropy: Any = None) -> Held:
+    """All that is recorded of a `DataProto`."""
+    present = set(batch.batch.keys())
+    tensors = {name: array(batch.batch[name]) for name in ("attention_mask", *FIELDS) if name in present}
     if entropy is not None and entropy.shape == tensors["responses"].shape:
-        tensors["entropy"] = entropy
-    attention = batch.batch["attention_mask"]
-    before = attention[:, : tensors["prompts"].shape[1]].sum(1).tolist()
-    after = attention[:, -tensors["responses"].shape[1] :].sum(1).tolist()
-    tokens = {
-        name: _left(array(tensor), before) if name == "prompts" else _right(array(tensor), after)
-        for name, tensor in tensors.items()
-    }
-    words = {str(name): list(values) for name, values in batch.non_tensor_batch.items()}
-    ids = [f"train/{number}/{i}" for i in range(len(after))]
-    return Batch(step, ids, tokens, words, tuple(batch.meta_info.get("reward_extra_keys") or ()))
+        tensors["entropy"] = array(entropy)
+    return Held(tensors, dict(batch.non_tensor_batch), tuple(batch.meta_info.get("reward_extra_keys") or ()))
+
+
+def of_proto(held: Held, step: int, number: int) -> Batch:
+    """A batch of padded tensors: prompts are padded on the left, responses on the right."""
+    tensors = dict(held.tensors)
+    attention, prompts = tensors.pop("attention_mask"), tensors.pop("prompts")
+    before = attention[:, : prompts.shape[1]].sum(1, dtype=np.int64)
+    after = attention[:, -tensors["responses"].shape[1] :].sum(1, dtype=np.int64)
+    tokens = _right(tensors, after)
+    tokens["prompts"] = Lists(prompts[np.arange(prompts.shape[1]) >= prompts.shape[1] - before[:, None]], before)
+    words = {str(name): list(values) for name, values in held.words.items()}
+    return Batch(step, [f"train/{number}/{i}" for i in range(len(after))], tokens, words, held.parts)
 
 
 class Fetched(NamedTuple):
@@ -105,13 +118,13 @@ def _fetched(keys: list[str], partition: str) -> Any:
         return kv_batch_get(keys=keys, partition_id=partition, select_fields=list(CORE))
 
 
-def _rows(tensor: Any) -> list[Array]:
-    """The rows of a tensor. Those of a jagged one are cut here: `unbind` checks each in Python."""
+def _rows(tensor: Any) -> Lists:
+    """The rows of a tensor. Those of a jagged one lie in it as we keep them."""
     jagged = str(tensor.layout) == "torch.jagged" and tensor.dim() == 2
     if not jagged or tensor.lengths() is not None:  # the latter has gaps between its rows
-        return [array(row) for row in tensor.unbind()]
-    values = array(tensor.values())
-    return [values[start:end] for start, end in pairwise(tensor.offsets().tolist())]
+        return Lists.of([array(row) for row in tensor.unbind()])
+    offsets = array(tensor.offsets())
+    return Lists(array(tensor.values())[offsets[0] : offsets[-1]], np.diff(offsets))
 
 
 def array(tensor: Any) -> Array:
@@ -121,12 +134,16 @@ def array(tensor: Any) -> Array:
     return found
 
 
-def _left(rows: Array, lengths: list[int]) -> list[Array]:
-    return [row[len(row) - length :] for row, length in zip(rows, lengths, strict=True)]
-
-
-def _right(rows: Array, lengths: list[int]) -> list[Array]:
-    return [row[:length] for row, length in zip(rows, lengths, strict=True)]
+def _right(tensors: dict[str, Array], lengths: Array) -> dict[str, Lists]:
+    """Rows without their padding, which nearly always lies at the same places in all tensors."""
+    shape = tensors["responses"].shape
+    places = np.flatnonzero(np.arange(shape[1]) < lengths[:, None])
+    return {
+        name: Lists(rows.reshape(-1).take(places), lengths)
+        if rows.shape == shape
+        else Lists.of([row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)])
+        for name, rows in tensors.items()
+    }
 
 
 def _listed(values: Any, count: int) -> list[Any]:

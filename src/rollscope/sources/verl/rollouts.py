@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import repeat
+from operator import eq
 from typing import Any
 
 import numpy as np
 
+from rollscope.record.caller.turns import Turns
 from rollscope.sources.intake.gather import digest, number
-from rollscope.sources.live.text import Decoder
+from rollscope.sources.live.text import Decoder, Spelled
 from rollscope.sources.live.values import scalar
+from rollscope.store.log.lists import Lists
 
-from .batch import SCORES, TOKENS, Array, Batch
+from .batch import SCORES, TOKENS, Batch
 from .turns import turns
 
-Columns = dict[str, list[Any]]  # name -> one value a sample
+Columns = dict[str, Any]  # name -> one value a sample: a list, `Lists`, or `Turns`
 
 SECONDS = {  # ours -> veRL's, in TransferQueue and in the fully asynchronous trainer
     "generate_seconds": ("generate_sequences", "processing_times"),
@@ -32,27 +36,35 @@ def samples(batch: Batch, decoder: Decoder) -> list[dict[str, Any]]:
 
 def columns(batch: Batch, decoder: Decoder) -> Columns:
     """The samples as columns that hold a value of any sample: they are made and kept faster so."""
+    responses = batch.tokens["responses"]
+    words = Spelled(decoder, responses.values.tolist())
     prompts = _decoded_once(batch.tokens["prompts"], decoder)
-    words = [row.tolist() for row in batch.tokens["responses"]]
     wrote, kept = _masks(batch)
     found: Columns = {
         "id": batch.ids,
         "split": ["train"] * len(batch.ids),
         "prompt": prompts,
-        "completion": decoder.texts(words),
-        "stop_reason": [_stop(ids, decoder.end, batch.longest) for ids in words],
+        "completion": words.texts([0, *responses.ends.tolist()]),
+        "stop_reason": _stops(responses, decoder.end, batch.longest),
         **_origins(batch, prompts),
         **_tokens(batch, wrote),
         **_rewards(batch),
         **_versions(batch),
-        "turns": _turns(batch, words, wrote, decoder),
+        "turns": turns(_fitted(wrote, responses), words, _turn_counts(batch)),
         **_seconds(batch),
         **_totals(batch, wrote, kept),
     }
-    return {name: values for name, values in found.items() if any(value is not None for value in values)}
+    return {name: values for name, values in found.items() if _says_something(values)}
 
 
-def _decoded_once(rows: list[Array], decoder: Decoder) -> list[str]:
+def _says_something(values: Any) -> bool:
+    if isinstance(values, Lists):
+        return True
+    known = isinstance(values, Turns) and values.lengths.any()
+    return bool(known) or any(value is not None for value in getattr(values, "counts", values))
+
+
+def _decoded_once(rows: Lists, decoder: Decoder) -> list[str]:
     """Texts of rows of which many are the same: a group has one prompt."""
     keys = [row.tobytes() for row in rows]
     different = dict(zip(keys, rows, strict=True))
@@ -60,88 +72,108 @@ def _decoded_once(rows: list[Array], decoder: Decoder) -> list[str]:
     return [texts[key] for key in keys]
 
 
-def _masks(batch: Batch) -> tuple[list[Array], list[Array]]:
+def _masks(batch: Batch) -> tuple[Lists, Lists]:
     """What the policy wrote, and what of it is in the loss: veRL may reject samples."""
-    kept = batch.tokens.get("response_mask") or [np.ones(len(ids), np.int64) for ids in batch.tokens["responses"]]
+    responses = batch.tokens["responses"]
+    kept = batch.tokens.get("response_mask") or Lists(np.ones(len(responses.values), np.int64), responses.lengths)
     return batch.tokens.get("loss_mask") or kept, kept
 
 
-def _totals(batch: Batch, wrote: list[Array], kept: list[Array]) -> dict[str, list[Any]]:
+def _fitted(mask: Lists, ids: Lists) -> Lists:
+    """The mask with a value for each token: what is missing is as the last one."""
+    if np.array_equal(mask.ends, ids.ends):
+        return mask
+    pairs = zip(mask, ids.lengths.tolist(), strict=True)
+    return Lists.of([np.append(row, np.repeat(row[-1:], length))[:length] for row, length in pairs])
+
+
+def _totals(batch: Batch, wrote: Lists, kept: Lists) -> Columns:
     """What is summed over the tokens of each sample; of all samples at once, which is cheaper."""
-    inside = _sums(kept)
-    totals: dict[str, list[Any]] = {
-        "completion_tokens": [int(n) for n in _sums(wrote)],
-        "trained": [bool(n) for n in inside],
-        "discard_reason": [None if n else "masked" for n in inside],
+    inside = kept.sums()
+    totals: Columns = {
+        "completion_tokens": wrote.sums().astype(np.int64).tolist(),
+        "trained": (inside != 0).tolist(),
+        "discard_reason": [None if n else "masked" for n in inside.tolist()],
     }
     for name, theirs in (("score", SCORES), ("reward", ("token_level_rewards", *SCORES))):
-        found = next((one for one in theirs if one in batch.tokens), None)
+        found = next((batch.tokens[one] for one in theirs if one in batch.tokens), None)
         if found is not None:  # veRL puts what a sample got on one of its tokens
-            sums = zip(_sums(batch.tokens[found]), batch.tokens[found], strict=True)
-            totals[name] = [total if len(row) else None for total, row in sums]
-    if "advantages" in batch.tokens:
-        weighed = _sums([a * m for a, m in zip(batch.tokens["advantages"], kept, strict=True)])
-        totals["advantage"] = [total / n if n else None for total, n in zip(weighed, inside, strict=True)]
+            pairs = zip(found.sums().tolist(), found.lengths.tolist(), strict=True)
+            totals[name] = [total if length else None for total, length in pairs]
+    advantages = batch.tokens.get("advantages")
+    if advantages is not None and np.array_equal(advantages.ends, kept.ends):
+        weighed = Lists(advantages.values * kept.values, kept.lengths).sums().tolist()
+        totals["advantage"] = [total / n if n else None for total, n in zip(weighed, inside.tolist(), strict=True)]
     return totals
 
 
-def _sums(rows: list[Array]) -> list[float]:
-    lengths = np.array([len(row) for row in rows])
-    starts, sums = np.cumsum(lengths) - lengths, np.zeros(len(rows))
-    if lengths.any():
-        sums[lengths > 0] = np.add.reduceat(np.concatenate(rows).astype(np.float64), starts[lengths > 0])
-    found: list[float] = sums.tolist()
-    return found
-
-
 def _origins(batch: Batch, prompts: list[str]) -> Columns:
-    tasks: dict[str, str] = {}  # prompt -> its task
     sources, groups = (_texts(batch.column(name)) for name in ("data_source", "uid"))
-    extras, models = batch.column("extra_info"), batch.column("reward_model")
+    indices = _members(batch.column("extra_info"), "index")
     seen: dict[str | None, int] = {}
-    columns: Columns = {"group": groups, "repeat": [], "task": [], "env": sources, "answer": []}
-    for i, group in enumerate(groups):
+    repeats: list[int | None] = []
+    for group in groups:
         seen[group] = seen.get(group, -1) + 1
-        columns["repeat"].append(None if group is None else seen[group])
-        index = extras[i].get("index") if isinstance(extras[i], Mapping) else None
-        task = f"{sources[i] or 'prompt'}/{index}" if index is not None else tasks.get(prompts[i])
-        columns["task"].append(task or tasks.setdefault(prompts[i], digest(prompts[i])))
-        answer = models[i].get("ground_truth") if isinstance(models[i], Mapping) else None
-        columns["answer"].append(_text(answer))
-    return columns
+        repeats.append(None if group is None else seen[group])
+    tasks = {prompt: digest(prompt) for prompt, index in zip(prompts, indices, strict=True) if index is None}
+    named = zip(indices, sources, prompts, strict=True)
+    return {
+        "group": groups,
+        "repeat": repeats,
+        "task": [tasks[p] if i is None else f"{source or 'prompt'}/{i}" for i, source, p in named],
+        "env": sources,
+        "answer": _texts(_members(batch.column("reward_model"), "ground_truth")),
+    }
 
 
-def _tokens(batch: Batch, wrote: list[Array]) -> Columns:
+def _members(values: list[Any], name: str) -> list[Any]:
+    """What each value holds under a name, where it is a mapping."""
+    return [value.get(name) if type(value) is dict or isinstance(value, Mapping) else None for value in values]
+
+
+def _tokens(batch: Batch, wrote: Lists) -> Columns:
     ids = batch.tokens["responses"]
-    lengths = [len(row) for row in ids]
     columns: Columns = {
         "token_ids": ids,
         "action_mask": wrote,
-        "prompt_tokens": [len(row) for row in batch.tokens["prompts"]],
-        "response_tokens": lengths,
+        "prompt_tokens": batch.tokens["prompts"].lengths.tolist(),
+        "response_tokens": ids.lengths.tolist(),
     }
     for theirs, ours in TOKENS.items():
         if theirs in batch.tokens:
-            pairs = zip(batch.tokens[theirs], lengths, strict=True)
-            columns[ours] = [values if len(values) == length else None for values, length in pairs]
+            columns[ours] = _as_long(batch.tokens[theirs], ids)
     return columns
+
+
+def _as_long(values: Lists, ids: Lists) -> Lists | list[Any]:
+    """The values of samples that have as many as tokens; None for the others."""
+    if np.array_equal(values.ends, ids.ends):
+        return values
+    return [row if len(row) == length else None for row, length in zip(values, ids.lengths.tolist(), strict=True)]
 
 
 def _rewards(batch: Batch) -> Columns:
     """Rewards by part; what the reward function gave that is no number goes to `extra`."""
-    infos = batch.column("reward_extra_info")
-    parts = {name: batch.column(name) for name in batch.parts}
+    infos, names = batch.column("reward_extra_info"), batch.parts
+    parts = zip(*(batch.column(name) for name in names), strict=True) if names else repeat((), len(batch.ids))
+    given = [
+        info if info is not None and isinstance(info, Mapping) else dict(zip(names, values, strict=True))
+        for info, values in zip(infos, parts, strict=True)
+    ]
+    numbers = [{str(name): value for name, raw in own.items() if (value := _number(raw)) is not None} for own in given]
+    return {"rewards": [found or None for found in numbers], "extra": _extras(batch, given, numbers)}
+
+
+def _extras(batch: Batch, given: list[Mapping[str, Any]], numbers: list[dict[str, float]]) -> list[Any]:
     others = {name: batch.column(name) for name in ("turn_scores", "tool_rewards") if name in batch.words}
-    rewards: list[Any] = []
+    if not others and all(map(eq, map(len, given), map(len, numbers))):
+        return [None] * len(given)
     extras: list[Any] = []
-    for i, info in enumerate(infos):
-        own = info if isinstance(info, Mapping) else {name: values[i] for name, values in parts.items()}
-        numbers = {str(name): value for name, raw in own.items() if (value := _number(raw)) is not None}
-        words = {str(name): value for name, value in own.items() if value is not None and str(name) not in numbers}
+    for i, (own, known) in enumerate(zip(given, numbers, strict=True)):
+        words = {str(name): value for name, value in own.items() if value is not None and str(name) not in known}
         words |= {name: values[i] for name, values in others.items() if values[i]}
-        rewards.append(numbers or None)
         extras.append(words or None)
-    return {"rewards": rewards, "extra": extras}
+    return extras
 
 
 def _versions(batch: Batch) -> Columns:
@@ -154,32 +186,34 @@ def _versions(batch: Batch) -> Columns:
     return {"policy_version_min": oldest, "policy_version_max": newest, "off_policy_steps": stale}
 
 
-def _turns(batch: Batch, words: list[list[int]], wrote: list[Array], decoder: Decoder) -> list[Any]:
-    """The turns with their texts where there are several, else how many there were."""
-    counts = batch.column("num_turns" if "num_turns" in batch.words else "__num_turns__")
-    found: list[Any] = []
-    for ids, mask, raw in zip(words, wrote, counts, strict=True):
-        both = _number(raw)  # veRL counts both sides
-        several = turns(ids, mask, decoder.texts)
-        found.append(several or (None if both is None else max(1, int(both) // 2)))
-    return found
+def _turn_counts(batch: Batch) -> list[int | None]:
+    """How many turns the policy had; veRL counts both sides."""
+    both = map(_number, batch.column("num_turns" if "num_turns" in batch.words else "__num_turns__"))
+    return [None if n is None else max(1, int(n) // 2) for n in both]
 
 
 def _seconds(batch: Batch) -> Columns:
-    measured = [given if isinstance(given, Mapping) else {} for given in batch.column("metrics")]
     columns: Columns = {}
     for ours, (queue, fully_async) in SECONDS.items():
-        pairs = zip(measured, batch.column(fully_async), strict=True)
-        columns[ours] = [_number(given.get(queue, other)) for given, other in pairs]
+        if not batch.words.keys().isdisjoint(("metrics", fully_async)):
+            pairs = zip(_members(batch.column("metrics"), queue), batch.column(fully_async), strict=True)
+            columns[ours] = [_number(other if own is None else own) for own, other in pairs]
     return columns
 
 
-def _stop(ids: list[int], end: int | None, longest: int | None) -> str | None:
-    if not ids:
+def _stops(responses: Lists, end: int | None, longest: int | None) -> list[str | None]:
+    lengths = responses.lengths
+    last = np.zeros(len(responses), np.int64)
+    last[lengths > 0] = responses.values[responses.ends[lengths > 0] - 1]
+    return [_stop(length, id == end, longest) for length, id in zip(lengths.tolist(), last.tolist(), strict=True)]
+
+
+def _stop(length: int, ended: bool, longest: int | None) -> str | None:
+    if not length:
         return "aborted"
-    if end is not None and ids[-1] == end:
+    if ended:
         return "stop"
-    return "length" if longest is not None and len(ids) >= longest else None
+    return "length" if longest is not None and length >= longest else None
 
 
 def _number(value: Any) -> float | None:

@@ -16,7 +16,7 @@ from rollscope.sources.live.quiet import quiet
 from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.wrap import after, before
 
-from .batch import Batch, fetch, of_proto, of_queue
+from .batch import Batch, fetch, hold, of_proto, of_queue
 from .rollouts import columns
 
 
@@ -60,10 +60,9 @@ class Taking:
         self._last = (id(proto), number)
         version = getattr(self._trainer, "current_param_version", None)
         entropy, self._entropy = self._entropy, None
-        batch = of_proto(proto, number if version is None else version + 1, number, entropy)
-        batch.now = batch.step - 1
-        batch.on_policy = version is None and not hasattr(self._trainer, "fit_step")
-        self._put(lambda: batch)
+        held, step = hold(proto, entropy), number if version is None else version + 1
+        on_policy = version is None and not hasattr(self._trainer, "fit_step")
+        self._put(lambda: replace(of_proto(held, step, number), now=step - 1, on_policy=on_policy))
 
     def _put(self, make: Callable[[], Batch]) -> None:
         if self._decoder is None:

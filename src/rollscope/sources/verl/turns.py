@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rollscope.record.caller.turns import Turns
+from rollscope.sources.live.text import Spelled
+from rollscope.store.log.lists import Lists
 
 from .batch import Array
 
@@ -21,28 +27,60 @@ HEAD = re.compile(r"\s*(?:(user|tool|ipython|observation|environment)\s*\n)?")  
 NEXT = re.compile(r"\n(?:user|tool|ipython|observation|environment)\n")
 FAILED = ("Error when executing tool", "Unknown function", "Invalid JSON in arguments")  # how veRL begins
 TAIL = "\nassistant"  # with which the next turn of the policy begins
-Decode = Callable[[list[list[int]]], list[str]]
+Calls = list[tuple[str, str]]  # name, arguments
+_NO_CALLS: Calls = []
 
 
-def turns(ids: list[int], mask: Array, decode: Decode) -> list[dict[str, Any]] | None:
-    """The turns of a response; None if the policy wrote all of it in one."""
-    edges = ((mask[1:] != mask[:-1]).nonzero()[0] + 1).tolist()
-    if not edges:
-        return None
-    stretches = [ids[start:end] for start, end in zip([0, *edges], [*edges, len(ids)], strict=True)]
-    found: list[dict[str, Any]] = []
-    calls: list[tuple[str, str]] = []
-    wrote = bool(mask[0])
-    for text, stretch in zip(decode(stretches), stretches, strict=True):
-        if wrote:
-            calls = list(_calls(text)) if OPENS in text else []
-            found.append({"role": "assistant", "content": text, "tokens": len(stretch)})
-            found[-1]["stop_reason"] = "tool" if calls else None
-        else:
-            found += _told(text, len(stretch), calls)
-            calls = []
-        wrote = not wrote
-    return found
+class Turn(NamedTuple):
+    """One row, with the names of our columns."""
+
+    role: str
+    content: str | None = None
+    tokens: int | None = None
+    stop_reason: str | None = None
+    tool: str | None = None
+    arguments: str | None = None
+    result: str | None = None
+    ok: bool | None = None
+
+
+def turns(mask: Lists, spelled: Spelled, counts: list[int | None]) -> Turns:
+    """The turns of each response; of one that the policy wrote in one, only how many there were."""
+    starts = _starts(mask)
+    of = np.searchsorted(mask.ends, starts, "right")  # the response of each stretch
+    several = np.bincount(of, minlength=len(mask)) > 1
+    found: list[Turn] = []
+    owners: list[int] = []
+    if several.any():
+        edges = [*starts.tolist(), len(mask.values)]
+        texts, wrote = spelled.texts(edges), mask.values[starts].astype(bool).tolist()
+        before, calls = -1, _NO_CALLS
+        for i, many, text, own, tokens in zip(
+            of.tolist(), several[of].tolist(), texts, wrote, np.diff(edges).tolist(), strict=True
+        ):
+            if many:
+                rows, calls = _turns(text, own, tokens, calls if i == before else _NO_CALLS)
+                before = i
+                found += rows
+                owners += [i] * len(rows)
+    fields = dict(zip(Turn._fields, map(list, zip(*found, strict=True)), strict=True)) if found else {}
+    return Turns(fields, np.bincount(np.array(owners, np.int64), minlength=len(mask)), counts)
+
+
+def _turns(text: str, wrote: bool, tokens: int, calls: Calls) -> tuple[list[Turn], Calls]:
+    """The turns in a stretch, and the calls in it that wait for an answer."""
+    if not wrote:
+        return _told(text, tokens, calls), _NO_CALLS
+    made = [*_calls(text)] if OPENS in text else _NO_CALLS
+    return [Turn("assistant", text, tokens, "tool" if made else None)], made
+
+
+def _starts(mask: Lists) -> Array:
+    """Where stretches begin, over all samples: with a response, and where the mask changes."""
+    begins = np.zeros(len(mask.values), bool)
+    begins[1:] = mask.values[1:] != mask.values[:-1]
+    begins[mask.starts[mask.lengths > 0]] = True
+    return begins.nonzero()[0]
 
 
 def _calls(text: str) -> Iterator[tuple[str, str]]:
@@ -55,7 +93,7 @@ def _calls(text: str) -> Iterator[tuple[str, str]]:
             yield "unreadable call", words.strip()
 
 
-def _told(text: str, tokens: int, calls: list[tuple[str, str]]) -> list[dict[str, Any]]:
+def _told(text: str, tokens: int, calls: Calls) -> list[Turn]:
     """What the policy was told: the answers to its calls, else the words of the environment."""
     head = HEAD.match(text)
     who = head[1] if head else None
@@ -63,10 +101,10 @@ def _told(text: str, tokens: int, calls: list[tuple[str, str]]) -> list[dict[str
     marked = [answer.strip() for answer in ANSWER.findall(words)] if "<tool_response>" in words else []
     if calls:
         results = _results(marked, words, len(calls))
-        rows = [_answered(*call, result) for call, result in zip(calls, results, strict=True)]
-        return [{**row, "tokens": tokens} for row in rows] if len(rows) == 1 else rows
+        length = tokens if len(calls) == 1 else None
+        return [_answered(*call, result, length) for call, result in zip(calls, results, strict=True)]
     role = "tool" if marked or who in ("tool", "ipython", "observation") else "environment"
-    return [{"role": role, "content": "\n".join(marked) or words, "tokens": tokens}]
+    return [Turn(role, "\n".join(marked) or words, tokens)]
 
 
 def _results(marked: list[str], words: str, calls: int) -> list[str | None]:
@@ -76,7 +114,6 @@ def _results(marked: list[str], words: str, calls: int) -> list[str | None]:
     return [*answers, *[None] * (calls - len(answers))]
 
 
-def _answered(name: str, arguments: str, result: str | None) -> dict[str, Any]:
-    failed = result is not None and result.startswith(FAILED)
-    ok = None if result is None else not failed
-    return {"role": "tool", "tool": name, "arguments": arguments, "result": result, "ok": ok}
+def _answered(name: str, arguments: str, result: str | None, tokens: int | None) -> Turn:
+    ok = None if result is None else not result.startswith(FAILED)
+    return Turn("tool", None, tokens, None, name, arguments, result, ok)

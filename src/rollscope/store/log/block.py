@@ -21,10 +21,11 @@ from rollscope.store.schema import TABLES
 
 from .column import LISTS, NULL, NUMBERS, Cells, encode
 from .frame import padded
+from .lists import Lists
 from .secret import HIDDEN_IN, hide_row
 
 __all__ = ["LISTS", "NULL", "NUMBERS", "Block", "Cells", "Labels", "Meta", "Metrics", "Partials", "Table", "Values"]
-__all__ += ["long", "meta", "pack", "read", "row_type", "table", "unpack", "wide"]
+__all__ += ["columns", "long", "meta", "pack", "read", "row_type", "table", "unpack", "wide"]
 
 
 def pack(head: Mapping[str, Any], parts: Sequence[bytes] = ()) -> bytes:
@@ -208,21 +209,28 @@ def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] 
 
     Values have the types of `schema.py`; JSON may be an object or text.
     """
-    columns: list[Any] = []
-    parts: list[bytes] = []
     rows = [hide_row(name, row) for row in rows] if name in HIDDEN_IN else rows
-    given = _columns(rows)
+    return columns(name, len(rows), _columns(rows), same)
+
+
+def columns(name: str, rows: int, given: Mapping[str, Sequence[Any]], same: Mapping[str, Any] | None = None) -> bytes:
+    """Encode columns of a table as `table` does: one value a row, None where there is none.
+
+    The table is none of `HIDDEN_IN`, whose secrets are hidden row by row.
+    """
+    described: list[Any] = []
+    parts: list[bytes] = []
     for column in TABLES[name]:
         if same and column.name in same:
-            columns.append([column.name, column.type, "const", 0, same[column.name]])
+            described.append([column.name, column.type, "const", 0, same[column.name]])
             continue
         values = given.get(column.name)
-        if values is None or all(value is None for value in values):
+        if values is None or (type(values) is not Lists and all(value is None for value in values)):
             continue
         encoding, arrays = encode(column.type, values, column.big)
-        columns.append([column.name, column.type, encoding, len(arrays)])
+        described.append([column.name, column.type, encoding, len(arrays)])
         parts += arrays
-    return pack({"block": "table", "table": name, "rows": len(rows), "columns": columns}, parts)
+    return pack({"block": "table", "table": name, "rows": rows, "columns": described}, parts)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

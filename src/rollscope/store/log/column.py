@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from rollscope import strict_json
 
+from .lists import Lists
+
 NULL = 0xFFFFFFFF  # a length or a code that stands for null
 LISTS = {"float64[]": "<f8", "int64[]": "<i8", "float32[]": "<f4"}
 NUMBERS = {"int64": "<i8", "float64": "<f8"}
@@ -50,8 +52,10 @@ class Cells:
         return _texts(self.parts[0], self.parts[1])
 
 
-def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
+def encode(type: str, values: Sequence[Any], big: bool) -> tuple[str, list[bytes]]:
     """Return the encoding and the parts of a column. Repeated text is stored once, unless `big`."""
+    if isinstance(values, Lists):
+        return "plain", [values.lengths.astype("<u4").tobytes(), np.asarray(values.values, LISTS[type]).tobytes()]
     if type in NUMBERS:
         return "plain", _numbers(values, NUMBERS[type])
     if type == "bool":
@@ -69,7 +73,7 @@ def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
     return _encoded(texts)
 
 
-def _arrays(values: list[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None]:
+def _arrays(values: Sequence[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None]:
     """Convert to arrays of one type and one dimension; most already are."""
     return [
         v if v is None or (type(v) is np.ndarray and v.dtype == dtype and v.ndim == 1) else np.asarray(v, dtype).ravel()
@@ -79,6 +83,9 @@ def _arrays(values: list[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None
 
 def _encoded(texts: Sequence[str | None]) -> tuple[str, list[bytes]]:
     """Encode texts: "plain" is UTF-8; "wtf8" also has lone surrogates, as three bytes each."""
+    joined = "".join([t for t in texts if t is not None])
+    if joined.isascii():  # as many bytes as letters: one copy for all
+        return "plain", [_lengths(texts), joined.encode()]
     try:
         data, encoding = [None if t is None else t.encode() for t in texts], "plain"
     except UnicodeEncodeError:
@@ -90,7 +97,7 @@ def _lengths(values: Iterable[Any]) -> bytes:
     return np.array([NULL if v is None else len(v) for v in values], "<u4").tobytes()
 
 
-def _numbers(values: list[Any], dtype: str) -> list[bytes]:
+def _numbers(values: Sequence[Any], dtype: str) -> list[bytes]:
     """Numbers, and which are null if some are. Raises if a value is no single number."""
     kinds = {*map(type, values)}
     if not kinds <= _EXACT[dtype]:
