@@ -179,7 +179,7 @@ def test_few_samples_do_not_replace_what_was_logged(tmp_path: Path) -> None:
 
 
 def test_few_steps_are_chosen_for_text_and_stay_chosen() -> None:
-    before, after = spread_steps(range(1000)), spread_steps(range(1010))
+    before, after = spread_steps(np.arange(1000)), spread_steps(np.arange(1010))
     assert len(after) <= MOST_STEPS + 20 and 0 in after and 1009 in after
     assert {*before[:-10]} <= {*after}
 

@@ -34,7 +34,7 @@ def answers(run: Run) -> dict[str, Any]:
     return {
         "loss": (loss["step"].tolist(), loss["value"].tolist()),
         "samples": list(zip(*(samples[name].tolist() for name in ("id", "step", "reward")), strict=True)),
-        "steps": dict(run.count_by_step("samples")),
+        "steps": run.count_by_step("samples").by_step(),
         "statistics": repr(run.rollups().to_pylist()),  # NaN is not itself
     }
 

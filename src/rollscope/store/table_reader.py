@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.numbers.partial_sums import PartialOf
+from rollscope.store.numbers.step_marks import StepMarks
 from rollscope.store.sealed import select
 from rollscope.store.tables import sql
 
@@ -151,14 +151,10 @@ class TableReader:
         return tables.alive(self.folder, rows)
 
     @retried
-    def count_by_step(self, table: str) -> Counter[int]:
+    def count_by_step(self, table: str) -> StepMarks:
         """How many rows of `samples` or `spans` each step has, over all attempts."""
-        counts: Counter[int] = Counter()
-        for sealed in self.folder.sets:
-            counts.update(sealed.steps_of(table))
-        for tail in self.folder.tails.values():
-            counts.update(tail.steps_of(table))
-        return counts
+        sealed = [sealed.steps_of(table) for sealed in self.folder.sets]
+        return StepMarks.sum(sealed + [tail.steps_of(table) for tail in self.folder.tails.values()])
 
     def open_spans(self) -> list[dict[str, Any]]:
         """Spans that have begun and not ended; `alive` is False if their process is gone."""

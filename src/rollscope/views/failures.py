@@ -62,9 +62,10 @@ def failures(run: Run, first: int | None = None, last: int | None = None, called
 
     Without `called_off`, what was called off and not trained on is no failure.
     """
-    steps = sorted(run.count_by_step("samples"))
+    steps = run.count_by_step("samples").steps
     low, high = (first if first is not None else -1), (last if last is not None else 2**62)
-    rows = run.samples_of_steps(COLUMNS, [step for step in steps if low - AROUND <= step <= high + AROUND])
+    near = steps[(steps >= low - AROUND) & (steps <= high + AROUND)]
+    rows = run.samples_of_steps(COLUMNS, near.tolist())
     rows = rows.filter(pc.fill_null(pc.not_equal(rows["split"], "eval"), True))
     around = _by_step(rows, _failed(rows, called_off))  # steps before and after show whether failures bunch in time
     step = np.asarray(rows["step"])

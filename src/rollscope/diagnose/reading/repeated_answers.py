@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rollscope.store.numbers.step_marks import StepMarks
 from rollscope.store.run import Run
 
 from .live_numbers import MOST_SAMPLES, RESUMED, spread_steps
@@ -54,8 +55,10 @@ class RepeatedAnswers:
     def drift(self, until: int | None = None) -> Drift:
         """Compare the rewards of identical answers in the steps whose text is read."""
         counts = self._run.count_by_step("samples")
-        chosen = spread_steps([step for step in sorted(counts) if until is None or step <= until])
-        self._refresh({step: counts[step] + RESUMED * self._run.resumes for step in chosen})
+        steps = spread_steps(counts.until(until).steps)
+        marks = StepMarks(steps, counts.at(steps) + RESUMED * self._run.resumes).by_step()
+        self._refresh(marks)
+        chosen = list(marks)
         given: dict[bytes, list[Given]] = defaultdict(list)
         again = self._again(chosen)
         for step in chosen if again else ():

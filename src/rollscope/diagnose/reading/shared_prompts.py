@@ -31,9 +31,9 @@ class Shared:
 
 def shared_prompts(run: Run, until: int | None = None) -> Shared:
     """Compare the tasks of evaluations with those of training; and the prompts of both."""
-    counts = sorted(step for step in run.count_by_step("samples") if until is None or step <= until)
-    steps = counts[:: max(1, len(counts) // MOST_STEPS)]
-    rows = run.samples_of_steps(("id", "step", "split", "task", "prompt"), steps)
+    counted = run.count_by_step("samples").until(until).steps
+    steps = counted[:: max(1, len(counted) // MOST_STEPS)]
+    rows = run.samples_of_steps(("id", "step", "split", "task", "prompt"), steps.tolist())
     held = np.asarray(pc.fill_null(pc.equal(rows["split"], "eval"), False), bool)
     tasks, prompts = rows["task"].to_pylist(), rows["prompt"].to_pylist()
     trained_tasks = {task for task, is_held in zip(tasks, held, strict=True) if task and not is_held}

@@ -12,18 +12,21 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from rollscope.store import arrow, regular_file, sample_ids
+from rollscope.store import regular_file, sample_ids
 from rollscope.store.log.block import Meta, Metrics, Table
 from rollscope.store.log.files import NAME
 from rollscope.store.log.frame import Damage
 from rollscope.store.log.scan import scan
-from rollscope.store.numbers.rows import Ints, Words, stretch_starts
+from rollscope.store.numbers.rows import Ints, Words
+from rollscope.store.numbers.step_marks import NONE, StepMarks
 
 from . import table_block
+from .growing import GrowingArray
 from .metrics import LiveMetrics
 from .part import Part, big_bytes, big_columns
 from .parts import Parts
 from .shared import Shared
+from .step_counts import StepCounts
 
 
 class Tail:
@@ -43,8 +46,8 @@ class Tail:
         self._damage: dict[int, Damage] = {}  # by offset: damage at the end that grows is one damage
         self._parts: dict[str, Parts] = {}  # by table
         self._unhashed: list[pa.ChunkedArray] = []  # ids of samples
-        self._hashes: sample_ids.Hashes = np.empty(0, np.uint64)
-        self._steps: dict[str, dict[int, int]] = {}  # table -> step -> rows
+        self._hashes = GrowingArray(np.uint64)
+        self._steps: dict[str, StepCounts] = {}  # by table
 
     def refresh(self) -> bool:
         """Read the new blocks; True if there were any."""
@@ -79,21 +82,18 @@ class Tail:
             if name == "samples":
                 self._unhashed.append(new.narrow["id"])
             if name in ("samples", "spans"):
-                counts = self._steps.setdefault(name, {})
-                for step, count in _count_by_step(new.narrow):
-                    counts[step] = counts.get(step, 0) + count
+                self._steps.setdefault(name, StepCounts()).add(new.narrow)
 
     def sample_hashes(self) -> sample_ids.Hashes:
         """Hashes of the ids of all sample rows so far. Each id is hashed once."""
         if self._unhashed:
-            new = [sample_ids.hashes(ids.to_pylist()) for ids in self._unhashed]
-            self._hashes = np.concatenate([self._hashes, *new])
+            self._hashes.append(sample_ids.hashes(id for ids in self._unhashed for id in ids.to_pylist()))
             self._unhashed.clear()
-        return self._hashes
+        return self._hashes.whole()
 
-    def steps_of(self, table: str) -> dict[int, int]:
-        """Step -> number of rows so far, of samples or spans."""
-        return self._steps.get(table, {})
+    def steps_of(self, table: str) -> StepMarks:
+        """The number of rows so far of each step, of samples or spans."""
+        return self._steps[table].all() if table in self._steps else NONE
 
     @property
     def damage(self) -> list[Damage]:
@@ -145,11 +145,3 @@ class Tail:
         for name in big.column_names:
             rows = rows.append_column(name, big[name])
         return rows
-
-
-def _count_by_step(new: pa.Table) -> list[tuple[int, int]]:
-    if "step" not in new.column_names:
-        return []
-    steps = np.sort(arrow.filled(new["step"], 0)[~arrow.missing(new["step"])])
-    starts = stretch_starts(steps)  # np.unique would import numpy.ma, which takes longer
-    return list(zip(steps[starts].tolist(), np.diff([*starts, len(steps)]).tolist(), strict=True))

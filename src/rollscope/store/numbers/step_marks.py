@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .rows import Ints
+from .rows import Ints, stretch_starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,34 @@ class StepMarks:
         order = np.argsort(steps, kind="stable")
         return cls(steps[order], np.fromiter(marks.values(), np.int64, len(marks))[order])
 
+    @classmethod
+    def sum(cls, parts: Sequence[StepMarks]) -> StepMarks:
+        """The steps of all parts; marks of one step are added."""
+        if len(parts) == 1:
+            return parts[0]
+        steps = np.concatenate([np.empty(0, np.int64), *(part.steps for part in parts)])
+        marks = np.concatenate([np.empty(0, np.int64), *(part.marks for part in parts)])
+        if (steps[1:] > steps[:-1]).all():
+            return cls(steps, marks)
+        order = np.argsort(steps, kind="stable")
+        steps, marks = steps[order], marks[order]
+        starts = stretch_starts(steps)
+        return cls(steps[starts], np.add.reduceat(marks, starts))
+
     def by_step(self) -> dict[int, int]:
         return dict(zip(self.steps.tolist(), self.marks.tolist(), strict=True))
+
+    def until(self, step: int | None) -> StepMarks:
+        """The steps up to a step."""
+        end = len(self) if step is None else int(np.searchsorted(self.steps, step, "right"))
+        return StepMarks(self.steps[:end], self.marks[:end])
+
+    def at(self, steps: Ints) -> Ints:
+        """The marks of some steps, 0 where there is none."""
+        if not len(self):
+            return np.zeros(len(steps), np.int64)
+        place = np.minimum(np.searchsorted(self.steps, steps), len(self) - 1)
+        return np.where(self.steps[place] == steps, self.marks[place], 0)
 
     def has(self, steps: Ints) -> np.ndarray:
         """Which of these steps are here."""

@@ -18,6 +18,7 @@ from rollscope.store import arrow, regular_file
 from rollscope.store.lazy import LazyModule
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.rows import Ints
+from rollscope.store.numbers.step_marks import StepMarks
 
 from . import checksum, elsewhere, foreign, handles, manifest
 
@@ -177,10 +178,12 @@ class SealedFile:
             self.damage += damage
         return not foreign.is_ours(kinds, self.table)
 
-    def count_by_step(self) -> dict[int, int]:
-        """Step -> number of rows."""
+    def count_by_step(self) -> StepMarks:
+        """The number of rows of each step."""
         counts = self.read(["step"])["step"].drop_null().value_counts()
-        return dict(zip(counts.field("values").tolist(), counts.field("counts").tolist(), strict=True))
+        steps, rows = (np.asarray(counts.field(name), np.int64) for name in ("values", "counts"))
+        order = np.argsort(steps, kind="stable")
+        return StepMarks(steps[order], rows[order])
 
     def row_numbers(self, groups: Sequence[int]) -> Ints:
         """The numbers of all rows of some row groups."""

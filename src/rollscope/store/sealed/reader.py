@@ -23,7 +23,7 @@ from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points, merge
 from rollscope.store.numbers.rows import Ints, NamedRows, Rows, States, Words
-from rollscope.store.numbers.step_marks import StepMarks
+from rollscope.store.numbers.step_marks import NONE, StepMarks
 
 from . import manifest, metric_table, pyramid
 from .file import SealedFile
@@ -113,12 +113,13 @@ class SealedSet:
         damage = Damage(os.path.join(self.path, name), 0, size, says)
         self._damage += [] if damage in self._damage else [damage]
 
-    def steps_of(self, table: str) -> dict[int, int]:
-        """Step -> number of rows of a table."""
+    def steps_of(self, table: str) -> StepMarks:
+        """The number of rows of each step of a table."""
         if table not in self._steps:
             file = self.files.get(f"{table}.parquet")
-            self._steps[table] = StepMarks.of({} if file is None else file.count_by_step())
-        return self._steps[table].by_step()
+            counts = NONE if file is None else file.count_by_step()
+            self._steps[table] = StepMarks(*paged.arrays([counts.steps, counts.marks]))
+        return self._steps[table]
 
     def summaries(self, level: int) -> Summaries | None:
         """A level of the pyramid, over all names end to end."""

@@ -7,7 +7,7 @@ than itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from rollscope.store import arrow
 from rollscope.store.live import paged
+from rollscope.store.numbers.rows import Ints
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    steps: frozenset[int]
+    steps: Ints
     table: pa.Table
 
 
@@ -27,17 +28,17 @@ class ComputedSteps:
     def __init__(self) -> None:
         self._parts: list[_Part] = []
 
-    def add(self, steps: Collection[int], table: pa.Table) -> None:
+    def add(self, steps: Sequence[int], table: pa.Table) -> None:
         """Add the statistics of steps that are not here."""
-        self._parts.append(_Part(frozenset(steps), _ascending(table)))
+        self._parts.append(_Part(np.array(steps, np.int64), _ascending(table)))
         while len(self._parts) > 1 and len(self._parts[-2].steps) < 2 * len(self._parts[-1].steps):
             last, before = self._parts.pop(), self._parts.pop()
-            self._parts.append(_Part(before.steps | last.steps, _joined([before.table, last.table])))
+            self._parts.append(_Part(np.concatenate([before.steps, last.steps]), _joined([before.table, last.table])))
 
-    def drop(self, steps: set[int]) -> None:
+    def drop(self, steps: Ints) -> None:
         """Forget steps: they changed, or other statistics count for them."""
-        kept = [part if part.steps.isdisjoint(steps) else _without(part, steps) for part in self._parts]
-        self._parts = [part for part in kept if part.steps]
+        kept = [_without(part, steps) if np.isin(steps, part.steps).any() else part for part in self._parts]
+        self._parts = [part for part in kept if len(part.steps)]
 
     def table(self) -> pa.Table | None:
         """The statistics of all steps in their order; None if there are none."""
@@ -57,6 +58,6 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
     return paged.table(_ascending(pa.concat_tables(tables).unify_dictionaries().combine_chunks()))
 
 
-def _without(part: _Part, steps: set[int]) -> _Part:
-    gone = np.isin(arrow.filled(part.table["step"], 0), list(steps))
-    return _Part(part.steps - steps, part.table.filter(pa.array(~gone)).combine_chunks())
+def _without(part: _Part, steps: Ints) -> _Part:
+    gone = np.isin(arrow.filled(part.table["step"], 0), steps)
+    return _Part(part.steps[~np.isin(part.steps, steps)], part.table.filter(pa.array(~gone)).combine_chunks())

@@ -6,7 +6,7 @@ samples. So a late row costs one step, and a running experiment costs the step t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ import pyarrow as pa
 from rollscope.store.folder import Folder
 from rollscope.store.lazy import LazyModule
 from rollscope.store.live import paged
-from rollscope.store.numbers.rows import Ints
+from rollscope.store.numbers.rows import Ints, stretch_starts
+from rollscope.store.numbers.step_marks import NONE, StepMarks
 from rollscope.store.sealed.reader import SealedSet
 
 from .computed_steps import ComputedSteps
@@ -30,7 +31,7 @@ else:  # stored statistics need none of these
     arrow, sample_rows = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.tables.sample_rows")
     fold, rollup = LazyModule("rollscope.store.numbers.fold"), LazyModule("rollscope.store.numbers.rollup")
 
-Mark = int  # of how many rows a step has in each file: changes when its statistics do
+FACTOR = np.uint64(6364136223846793005)  # of numbers that make a mark together
 Parts = tuple[pa.Table | None, pa.Table | None]
 Read = Callable[[SealedSet], pa.Table]  # the statistics of a set
 
@@ -40,7 +41,7 @@ class Rollups:
 
     def __init__(self, folder: Folder, declared: Callable[[], dict[str, Any]]) -> None:
         self.folder, self._declared = folder, declared
-        self._marks: dict[int, Mark] = {}  # of the steps that were computed
+        self._marks = NONE  # of the steps that were computed
         self._computed = ComputedSteps()
         self._cached: tuple[tuple[Any, ...], Parts] | None = None
         self._base: tuple[tuple[Any, ...], pa.Table] | None = None
@@ -70,8 +71,8 @@ class Rollups:
         dirty = self._dirty(steps, repr(declared))
         self._compute(dirty, declared)
         replaced = np.empty(0, np.int64)
-        if dirty:
-            replaced = np.intersect1d(np.concatenate([replaced, *steps]), np.array(list(dirty), np.int64))
+        if len(dirty):
+            replaced = np.intersect1d(np.concatenate([replaced, *steps]), dirty.steps)
         base = self._without(sets, read, replaced, declared)
         return base, self._computed.table()
 
@@ -87,7 +88,7 @@ class Rollups:
             steps = np.sort(
                 arrow.filled(read(sealed)["step"], 0)
             )  # np.unique would import numpy.ma, which takes longer
-            self._set_steps[sealed.path] = steps[np.diff(steps, prepend=steps[:1] - 1) > 0]
+            [self._set_steps[sealed.path]] = paged.arrays([steps[np.diff(steps, prepend=steps[:1] - 1) > 0]])
         return self._set_steps[sealed.path]
 
     def _without(self, sets: list[SealedSet], read: Read, replaced: Ints, declared: dict[str, Any]) -> pa.Table | None:
@@ -114,27 +115,34 @@ class Rollups:
             self._own[key] = rollup.rollup(rows, declared)
         return self._own[key]
 
-    def _dirty(self, steps: list[Ints], declared: str) -> dict[int, Mark]:
+    def _dirty(self, steps: list[Ints], declared: str) -> StepMarks:
         """The marks of steps whose stored statistics do not count: several files have rows."""
         live = [tail.steps_of("samples") for tail in self.folder.tails.values()]
         joined = np.sort(np.concatenate([np.empty(0, np.int64), *steps]))
-        dirty = set(joined[1:][joined[1:] == joined[:-1]].tolist()) | {step for counts in live for step in counts}
-        repeated = sample_rows.steps_of_repeated(self.folder) if len(self.folder.repeated()) else {}
-        dirty |= repeated.keys()
+        repeated = StepMarks.of(sample_rows.steps_of_repeated(self.folder) if len(self.folder.repeated()) else {})
+        dirty = [joined[1:][joined[1:] == joined[:-1]], repeated.steps, *(counts.steps for counts in live)]
         resumed = self.folder.resumed
         if resumed:  # an older attempt may have samples of these steps
-            dirty |= {step for step in joined.tolist() if step >= min(resumed.values())}
-        same = (self.folder.layout, declared)
-        return {step: hash((same, repeated.get(step, 0), *(one.get(step, 0) for one in live))) for step in dirty}
+            dirty.append(joined[joined >= min(resumed.values())])
+        return _marks(np.sort(np.concatenate(dirty)), (self.folder.layout, declared), [repeated, *live])
 
-    def _compute(self, marks: dict[int, Mark], declared: dict[str, Any]) -> None:
+    def _compute(self, marks: StepMarks, declared: dict[str, Any]) -> None:
         """Compute the steps whose mark changed since the last time."""
-        changed = sorted(step for step, mark in marks.items() if self._marks.get(step) != mark)
-        self._computed.drop({*changed, *(self._marks.keys() - marks.keys())})
+        changed = marks.changed_since(self._marks)
+        self._computed.drop(np.array([*changed, *marks.gone_since(self._marks)], np.int64))
         self._marks = marks
         if changed:
             rows = sample_rows.read(self.folder, rollup.COLUMNS, steps=changed)
             self._computed.add(changed, rollup.rollup(rows, declared))
+
+
+def _marks(steps: Ints, same: tuple[int, str], counts: Sequence[StepMarks]) -> StepMarks:
+    """A mark of how many rows each step has in each file: it changes when its statistics do."""
+    steps = steps[stretch_starts(steps)]
+    marks = np.full(len(steps), hash(same), np.int64).view(np.uint64)
+    for one in counts:
+        marks = marks * FACTOR + one.at(steps).view(np.uint64)
+    return StepMarks(steps, marks.view(np.int64))
 
 
 def _own_key(sealed: SealedSet, declared: dict[str, Any]) -> str:

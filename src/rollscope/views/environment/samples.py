@@ -49,7 +49,7 @@ class Ended:
 
 def ended(run: Run) -> Ended:
     """Read the samples of a run. Evaluation samples are left out."""
-    rows = run.samples_of_steps(COLUMNS, sorted(run.count_by_step("samples")))
+    rows = run.samples_of_steps(COLUMNS, run.count_by_step("samples").steps.tolist())
     rows = rows.filter(pc.fill_null(pc.not_equal(rows["split"], "eval"), True))
     cause, causes = _causes(rows)
     trained = np.asarray(pc.fill_null(rows["trained"], False), bool)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
+from rollscope.store.numbers.step_marks import StepMarks
 from rollscope.store.run import Run
 
 from .sets import EvalSet
@@ -112,10 +113,9 @@ def trained_samples(run: Run) -> dict[str, Trained]:
     return run.remember("trained samples", lambda: _trained(run, run.count_by_step("samples")))
 
 
-def _trained(run: Run, counts: Mapping[int, int]) -> dict[str, Trained]:
-    steps = sorted(counts)
-    stride = max(1, -(-sum(counts.values()) // MOST_ROWS))
-    rows = run.samples_of_steps(("id", "step", "split", "prompt"), steps[::stride])
+def _trained(run: Run, counts: StepMarks) -> dict[str, Trained]:
+    stride = max(1, -(-int(counts.marks.sum()) // MOST_ROWS))
+    rows = run.samples_of_steps(("id", "step", "split", "prompt"), counts.steps[::stride].tolist())
     held = np.asarray(pc.fill_null(pc.equal(rows["split"], "eval"), False), bool)
     columns = (rows[name].to_pylist() for name in ("id", "step", "prompt"))
     found: dict[str, Trained] = {}

@@ -186,17 +186,15 @@ def _tokens(run: Run) -> dict[str, Series]:
     fate, env = (pc.equal(table[name].cast(pa.string()), "") for name in ("fate", "env"))
     table = table.filter(pc.and_(fate, env))
     sums = {what: _token_sums(table, what) for what in ("prompt_tokens", "completion_tokens", "response_tokens")}
-    response, prompt = sums["response_tokens"] or sums["completion_tokens"], sums["prompt_tokens"]
-    total = {step: count + prompt[step] for step, count in response.items() if step in prompt}
-    return {word: _series(counts) for word, counts in (("response", response), ("all", total)) if counts}
+    response, prompt = sums["response_tokens"], sums["prompt_tokens"]
+    response = response if len(response["step"]) else sums["completion_tokens"]
+    both, at, where = np.intersect1d(response["step"], prompt["step"], return_indices=True)
+    total = {"step": both, "value": response["value"][at] + prompt["value"][where]}
+    return {word: counts for word, counts in (("response", response), ("all", total)) if len(counts["step"])}
 
 
-def _token_sums(table: pa.Table, what: str) -> dict[int, float]:
+def _token_sums(table: pa.Table, what: str) -> Series:
     rows = table.filter(pc.equal(table["what"].cast(pa.string()), what))
-    sums = rows["n"].to_numpy() * rows["mean"].to_numpy()
-    return dict(zip(rows["step"].to_pylist(), sums.tolist(), strict=True))
-
-
-def _series(counts: dict[int, float]) -> Series:
-    step = np.array(sorted(counts), np.int64)
-    return {"step": step, "value": np.array([counts[s] for s in step.tolist()]), "weight": np.ones(len(step))}
+    step, sums = rows["step"].to_numpy(), rows["n"].to_numpy() * rows["mean"].to_numpy()
+    order = np.argsort(step, kind="stable")
+    return {"step": step[order], "value": sums[order]}

@@ -53,7 +53,8 @@ def step_bounds(rows: Rows) -> dict[int, tuple[int, int]]:
 
 
 def steps_with_spans(run: Run) -> list[int]:
-    return sorted(run.count_by_step("spans"))
+    steps: list[int] = run.count_by_step("spans").steps.tolist()
+    return steps
 
 
 def usual_step(run: Run) -> int:
