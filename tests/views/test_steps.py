@@ -217,7 +217,7 @@ def test_a_late_sample_recomputes_its_step_and_no_other(world: Any) -> None:
     w.rows("samples", [{"id": "late", "step": 3, "group": "g3-0", "reward": 2.0, "trained": True}])
     run.refresh()
     after = step_statistics(run)
-    assert list(run._rollups._marks) == [3]
+    assert run._rollups._marks.steps.tolist() == [3]
     assert at(after, "reward/generated/mean", 3) != at(before, "reward/generated/mean", 3)
     assert at(after, "reward/generated/mean", 2) == at(before, "reward/generated/mean", 2)
     assert after["reward/generated/mean"]["step"].tolist() == [0, 1, 2, 3, 4]
