@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -31,10 +32,12 @@ def written(path: str) -> Iterator[str]:
             with contextlib.suppress(OSError):
                 os.unlink(aside)
         if isinstance(error, OSError):
-            raise CannotWrite(f"{path!r} cannot be written ({_why(error)}); nothing of it was kept") from error
+            raise CannotWrite(f"{path!r} cannot be written ({_why(error, real)}); nothing of it was kept") from error
         raise
 
 
-def _why(error: OSError) -> str:
+def _why(error: OSError, path: str) -> str:
     """What the system says. Arrow wraps it into a sentence of its own."""
+    if error.errno == errno.ENOENT and not os.path.isdir(folder := os.path.dirname(path)):
+        return f"there is no folder {folder!r}"
     return os.strerror(error.errno) if error.errno else str(error)

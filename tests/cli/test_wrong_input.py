@@ -36,6 +36,12 @@ def answer(capsys: Any, *argv: str) -> tuple[int, str]:
     ("argv", "word"),
     [
         (["ls", "--limit", "-3"], "whole number"),
+        (["ls", "--state", "odd"], "rollscope ls: error: it takes no '--state odd'"),
+        (["sql", "r", "select 1"], "[--run RUN]"),
+        (["shw"], "there is no command 'shw'. Did you mean 'show'"),
+        (["lake", "init"], "required: LAKE\n"),
+        (["timeline", "r"], "no spans in this run"),
+        (["report", "r", "-o", "/nowhere/at/all.html"], "there is no folder '/nowhere/at'"),
         (["show", "nope"], "'nope'"),
         (["show", "r", "--metric", "zzz"], "'zzz'"),
         (["watch", "r", "--every", "-1"], "above 0"),
@@ -90,3 +96,10 @@ def test_without_threads_a_command_says_what_to_do(runs: Path, tmp_path: Path, a
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "start no more threads" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_spans_that_are_not_of_a_trainer_are_named(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(id="ten-lines", dir=tmp_path, host=False) as run, run.span("generate", lane="inference/0", step=0):
+        pass
+    code, said = answer(capsys, "timeline", "ten-lines", "--dir", str(tmp_path))
+    assert code == 2 and "Its spans are on inference/0." in said and 'lane="trainer/0"' in said

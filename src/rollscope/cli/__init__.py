@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from rollscope import __version__
-from rollscope.errors import RollscopeError
+from rollscope.errors import RollscopeError, nearest
 from rollscope.visible import visible
 
 NO_THREADS = (
@@ -51,7 +51,7 @@ def _add(parsers: argparse._SubParsersAction[_Parser], name: str, module: Module
     parser.add_argument("--dir", default=default_dir(), help="folder of runs (default: $ROLLSCOPE_DIR, else ./runs)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     module.arguments(parser)
-    parser.set_defaults(run=module.run)
+    parser.set_defaults(run=module.run, refuse=parser.error)
 
 
 def build(only: str | None = None) -> argparse.ArgumentParser:
@@ -78,7 +78,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:
         parser.print_help()
         return 2
-    return _run(parser.parse_args(argv))
+    if argv[0] == only and only not in commands():
+        parser.error(f"there is no command {only!r}.{nearest(only, commands())} List them all: rollscope --help")
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        args.refuse(f"it takes no {' '.join(unknown)!r}. See its arguments: rollscope {args.verb} --help")
+    return _run(args)
 
 
 def _run(args: argparse.Namespace) -> int:

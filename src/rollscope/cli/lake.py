@@ -32,7 +32,7 @@ ACTIONS = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=ACTIONS, help="; ".join(f"{name}: {says}" for name, says in ACTIONS.items()))
     parser.add_argument("lake", metavar="LAKE", help="folder of the lake, with its lake.toml")
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="ids of the runs to delete")
+    parser.add_argument("runs", nargs="*", default=[], metavar="RUN", help="ids of the runs to delete")
     parser.add_argument("--catalog", default="", metavar="URL", help="postgres://USER@HOST/DATABASE (default: a file)")
     parser.add_argument(
         "--retain", action="store_true", help="tidy: let go of text and tokens by the rules under [retain] of lake.toml"

@@ -18,6 +18,7 @@ from .graph import Batches, Graph
 from .rows import NONE, Rows, read_rows
 
 AROUND = 4  # steps before and after whose spans may reach into a step
+MOST_LANES = 5  # that a sentence names
 NO_SPANS = "no spans in this run. `with run.span('generate', lane='inference/0'):` records them"
 
 
@@ -86,7 +87,7 @@ def window(rows: Rows, step: int, batches: Batches, steps: int = 1) -> Window:
     rows, shifts = aligned(rows)
     bounds = step_bounds(rows)
     if step not in bounds:
-        raise NotFound(f"step {step} has no spans on the trainer's lanes. Steps that have some: {_listed(bounds)}")
+        raise NotFound(f"step {step} has no spans on the trainer's lanes. {_instead(rows, bounds)}")
     first = step
     while first - 1 in bounds and step - first + 1 < steps:
         first -= 1
@@ -104,6 +105,10 @@ def _last_segment(graph: Graph, step: int, end: int) -> int:
     return max(own or mine, key=lambda i: (graph.end[i] > graph.start[i], not graph.wait[i], -graph.track[i]))
 
 
-def _listed(bounds: dict[int, tuple[int, int]]) -> str:
-    steps = sorted(bounds)
-    return f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else ", ".join(map(str, steps)) or "none"
+def _instead(rows: Rows, bounds: dict[int, tuple[int, int]]) -> str:
+    """The steps around that have some; without any, what is recorded, and how to record more."""
+    if steps := sorted(bounds):
+        return f"Steps that have some: {steps[0]}{f' to {steps[-1]}' if len(steps) > 1 else ''}."
+    lanes = [rows.lanes[lane] for lane in sorted({*rows.lane.tolist()})][:MOST_LANES]
+    there = f"Its spans are on {', '.join(lanes)}. " if lanes else ""
+    return f'{there}A trainer records its own with: with run.span("update", lane="trainer/0", step=step)'

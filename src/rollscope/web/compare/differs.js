@@ -7,6 +7,7 @@ import { Letter } from "./card.js";
 /** @typedef {import("../wire/types.gen").ComparisonShape} ComparisonShape */
 
 const MOST_FILES = 6;
+const [NAMES, VALUE] = [144, 110]; // pixels of the columns: more groups than fit are scrolled to
 
 /** @param {{found: ComparisonShape, colors: string[]}} props */
 export function Differs({ found, colors }) {
@@ -17,7 +18,7 @@ export function Differs({ found, colors }) {
       ${
         rows.length
           ? html`
-              <table class="table">
+              <table class="table" style=${{ minWidth: `${NAMES + VALUE * found.groups.length}px` }}>
                 <thead>
                   <tr>
                     <th></th>
@@ -37,7 +38,7 @@ export function Differs({ found, colors }) {
                     (d, i) => html`
                       <tr>
                         <td class="ink3">${d.kind === rows[i - 1]?.kind ? "" : d.kind}</td>
-                        <td class="mono">${d.key}</td>
+                        <td class="mono">${broken(d.key)}</td>
                         ${d.values.map(
                           (v) => html`
                             <td class="mono model">${shown(v)}</td>
@@ -75,6 +76,9 @@ function equal(counts) {
   const parts = ["setting", "package"].filter((k) => counts[k]).map((k) => plural(counts[k] ?? 0, k));
   return parts.length ? `${parts.join(" and ")} are equal.` : "";
 }
+
+/** A name that may be broken between its parts. @param {string} key */
+const broken = (key) => key.split(/(?<=[._/])/).flatMap((word) => [word, h("wbr", {})]);
 
 /** @param {any} v */
 const shown = (v) =>

@@ -34,7 +34,7 @@ export function Verdict({ found, colors, noise }) {
       <div class="verdict">
         <h1>
           ${letter ? h(Letter, { letter, color: colors["AB".indexOf(letter)] ?? "" }) : null}
-          ${letter ? found.claim.slice(1) : found.claim}${" "}
+          ${letter ? found.claim.slice(1) : found.claim}${found.certainty ? " " : ""}
           <span class="sure">${found.certainty ? `(${found.certainty})` : ""}${found.but}.</span>
           <br />
           ${parted(found)}

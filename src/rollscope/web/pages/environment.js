@@ -3,7 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";
-import { count, plural } from "../base/text/format.js";
+import { count, duration, percent, plural } from "../base/text/format.js";
 import { theme } from "../prefs.js";
 import { href, returned, tape, view } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -121,9 +121,9 @@ const workers = (e) =>
 /** @param {Environment} e */
 const tools = (e) => e.tools.map((t) => [t.name, count(t.calls), rate(t.failed, t.calls), ...times(t)]);
 /** @param {number} n @param {number} all */
-const rate = (n, all) => (all ? `${((100 * n) / all).toFixed(1)} %` : "–");
+const rate = (n, all) => (all ? `${percent(n / all)} %` : "–");
 /** @param {{p50: any, p95: any}} row */
-const times = (row) => [row.p50, row.p95].map((s) => (typeof s === "number" ? `${s.toPrecision(3)} s` : "–"));
+const times = (row) => [row.p50, row.p95].map(duration);
 
 /** @param {string} title @param {string} n @param {string[]} head @param {string[][]} rows */
 function table(title, n, head, rows) {

@@ -68,7 +68,7 @@ export function Page() {
   const chosen = list.current[at] ?? null;
   return html`
     <div class="verdict">
-      <h1>${first ? `${first.claim} ${steps(first)}` : reading ? "Still reading this run" : "Nothing stands out"}</h1>
+      <h1>${first ? `${first.claim} ${steps(first)}` : reading ? "Still reading this run" : "No findings"}</h1>
       <p class="prose">${first ? summary(told) : reading ? STILL : noFinding(read.length, hidden.length)}</p>
     </div>
     ${told.filter((chain) => chain.length > 1).map((chain) => h(ChainCard, { chain, key: chain[0]?.f.rule }))}
