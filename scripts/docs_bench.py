@@ -51,7 +51,7 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its table made anew:
+    """The README with its table made again:
     for each line the latest run that has our figure, and the others' figures of that same run.
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def _table() -> list[str]:
 
 
 def timeline() -> str:
-    """docs/timeline.md with its table of predictions made anew."""
+    """docs/timeline.md with its table of predictions made again."""
     text = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(PREDICTED)
     return before + PREDICTED + "\n" + "\n".join(_predictions()) + "\n" + CLOSING + rest.partition(CLOSING)[2]

@@ -34,7 +34,7 @@ SPELLED = {
 
 
 def page() -> str:
-    """docs/sources.md with its table written anew."""
+    """docs/sources.md with its table written again."""
     text = (ROOT / "docs" / "sources.md").read_text()
     before, _, rest = text.partition(BEGIN)
     return before + BEGIN + table() + END + rest.partition(END)[2]

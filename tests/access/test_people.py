@@ -59,7 +59,7 @@ def test_an_own_entry_counts_then_the_first_group(tmp_path: Path) -> None:
         ("issuer =", f"x = {'[' * 100_000}\nissuer =", "cannot be read"),
         ('"https://login.example.org"', '"https://ann:hunter2@login.example.org"', "a name or a password in it"),
         ('"https://runs.example.org/"', '"http://:hunter2@runs.example.org/"', "a name or a password in it"),
-        ('"https://login.example.org"', '"https://[login"', "an address that is none"),
+        ('"https://login.example.org"', '"https://[login"', "an address that cannot be read"),
     ],
 )
 def test_a_fault_gets_a_sentence(tmp_path: Path, old: str, new: str, says: str) -> None:

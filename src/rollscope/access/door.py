@@ -81,7 +81,7 @@ class Door:
         return token, session, cookie
 
     def sign_out(self, cookie: str) -> None:
-        """End a session for good. A cookie that is none is no error: the browser is signed out."""
+        """End a session for good. An unknown cookie is no error: the browser is signed out."""
         try:
             session = sessions.read(self._key, cookie)
             token = sessions.token_of(self.book, session)

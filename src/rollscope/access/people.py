@@ -85,7 +85,7 @@ def _safe(address: str, path: str) -> str:
         parts = urlsplit(address)
         named = parts.username is not None or parts.password is not None
     except ValueError as error:
-        raise BadInput(f"{path!r} has an address that is none: {error}") from error
+        raise BadInput(f"{path!r} has an address that cannot be read: {error}") from error
     if named:  # pages and the audit show the address
         raise BadInput(f"{path!r} has an address with a name or a password in it. Write it without. {SHOULD}")
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL):

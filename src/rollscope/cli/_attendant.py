@@ -47,7 +47,7 @@ class Attendant:
             self._cannot(finding, str(error))
 
     def _cannot(self, finding: Finding, why: str) -> None:
-        """Say it once, and leave it in the run: whoever named the rule counts on it."""
+        """Say it once, and leave it in the run: the person who named the rule counts on it."""
         if finding.rule in self._said:
             return
         self._said.add(finding.rule)

@@ -4,7 +4,7 @@
     watch = 0.3
     reason = "Answers are long here, and overlong ones are masked."
 
-They are numbers, so they need no trust; but whoever reads a finding sees them, with the reason.
+They are numbers, so they need no trust; but the reader of a finding sees them, with the reason.
 """
 
 from __future__ import annotations

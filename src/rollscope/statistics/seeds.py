@@ -38,7 +38,7 @@ def _middle(ordered: Floats) -> Floats:
 
 
 def iqm_interval(scores: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """A stratified bootstrap: for every task, runs are drawn anew. NaN with one run."""
+    """A stratified bootstrap: for every task, runs are drawn again. NaN with one run."""
     table = matrix_of(scores)
     if len(table) < 2:
         return math.nan, math.nan
@@ -63,7 +63,7 @@ def centre(values: Floats, robust: bool = False) -> Floats:
 
 
 def drawn_centres(values: Floats, robust: bool = False, draws: int = CURVE_DRAWS, seed: int = SEED) -> Floats:
-    """Draws x points: the centre of curves, with the runs of a group drawn anew each time."""
+    """Draws x points: the centre of curves, with the runs of a group drawn again each time."""
     if not robust:
         return np.asarray(_weights(seed, len(values), draws) @ values, np.float64)
     drawn, cut = values[_picks(seed, len(values), draws)], int(0.25 * len(values))

@@ -46,10 +46,9 @@ def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, 
 
 
 def define(entry: Metric, arguments: Mapping[str, Any]) -> Any:
-    """Call the definition of an entry of samples. A share that is none raises BadBatch.
+    """Call the definition of an entry of samples. A share outside 0 to 1 raises BadBatch.
 
-    A share lies in 0..1. Inputs that contradict each other, such as more failed calls than calls,
-    would give another number: it does not leave the catalogue.
+    Inputs that contradict each other give one, such as more failed calls than calls.
     """
     assert entry.define is not None
     outcome = entry.define(**arguments)

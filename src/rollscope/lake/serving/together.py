@@ -40,7 +40,7 @@ class Together:
         self._next = 0.0  # when another one may begin
 
     def commit(self, order: Order) -> None:
-        """Ship; whoever has the turn ships for all who wait. Raises as `ledger.commit` does."""
+        """Ship. One thread ships for all who wait. Raises as `ledger.commit` does."""
         mine = Waiting(order)
         with self._lock:
             self._waiting.append(mine)

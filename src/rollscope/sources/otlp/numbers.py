@@ -15,7 +15,7 @@ Reading = tuple[str, int, int | None, float]  # name, time, step, value
 
 
 def readings(metric: dict[str, Any]) -> Iterator[Reading]:
-    """The readings of a metric. Raises ValueError with a sentence for a point that is none."""
+    """The readings of a metric. Raises ValueError with a sentence for a bad point."""
     kind = next((kind for kind in KINDS if isinstance(metric.get(kind), dict)), None)
     name = metric.get("name")
     if kind is None or not isinstance(name, str) or not name:

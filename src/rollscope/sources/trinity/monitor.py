@@ -17,7 +17,7 @@ EXPLORE = "explore_step"  # the explorer counts batches of tasks, not updates
 
 
 def started(project: str, name: str, /, **more: Any) -> Any:
-    """The run of a job: the id is one, so whoever starts second finds it alive and joins it."""
+    """The run of a job. All have one id: the second to start finds the run alive and joins it."""
     from rollscope.record.start import init
 
     version = getattr(sys.modules.get("trinity"), "__version__", "")

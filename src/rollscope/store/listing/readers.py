@@ -1,7 +1,7 @@
 """Readers of runs that stay open: those that were used last, and those that someone still holds.
 
 The next question of an open reader reads only new bytes. A reader that is forgotten here goes on
-working for whoever holds it.
+working for its holder.
 """
 
 from __future__ import annotations

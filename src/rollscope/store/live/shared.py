@@ -2,7 +2,7 @@
 
 A server reads a growing run twice: for its pages and for its doctor. Each decodes the log for
 itself, when it likes. Where a piece of rows ends depends on the log alone, though, so the pieces of
-one reader are those of the other, and whoever makes a piece second takes the first one's. A piece
+one reader are those of the other, and the second to make a piece takes that of the first. A piece
 never changes, and is gone when its last reader is.
 """
 

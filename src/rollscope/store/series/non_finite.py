@@ -31,5 +31,5 @@ def with_any(folder: Folder, names: Collection[str]) -> Iterator[str]:
 
 
 def _has_any(rows: Rows) -> bool:
-    """A row of weight 0 is no data, so its NaN is none of a point."""
+    """A row of weight 0 is no data, so its NaN is not counted."""
     return bool((~np.isfinite(rows.value) & (rows.weight != 0)).any())

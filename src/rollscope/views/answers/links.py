@@ -14,7 +14,7 @@ from .plan import Cause, Node, Plan
 
 Told = tuple[int, int]  # a segment that hears of it, and nanoseconds after that
 Heard = dict[int, list[Told]]  # by the segment whose start or end it is
-Way = tuple[bool, int]  # are engines chosen anew, and steps of work ahead
+Way = tuple[bool, int]  # are engines chosen again, and steps of work ahead
 
 
 @dataclass(slots=True)

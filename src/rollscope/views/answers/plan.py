@@ -47,7 +47,7 @@ class Plan:
     last_of_job: dict[int, int]  # first segment of a request -> its last
     on_trainer: dict[tuple[int, str], int]  # step and name -> the first such segment of the trainer
     links: dict[tuple[bool, int], Links] = field(default_factory=dict)  # by the way it is played
-    served: int | None = None  # when it ends with engines chosen anew, as many as recorded
+    served: int | None = None  # when it ends with engines chosen again, as many as recorded
 
 
 def plan(window: Window) -> Plan:

@@ -37,7 +37,7 @@ class Curve:
     low: Floats
     high: Floats
     ends: Floats  # the end of each run that counts
-    draws: Floats  # centres with the runs drawn anew; one row with one run
+    draws: Floats  # centres with the runs drawn again; one row with one run
 
 
 @dataclass(frozen=True, slots=True)

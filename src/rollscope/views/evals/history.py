@@ -53,7 +53,7 @@ def clusters_of(scores: TaskScores, known: np.ndarray) -> list[str] | None:
 def detectable(scores: TaskScores) -> float:
     """The smallest difference that two evaluations like the newest could show with 80 % power.
 
-    Taken from the two newest evaluations, by task. With one, as if tasks were drawn anew.
+    Taken from the two newest evaluations, by task. With one, as if tasks were drawn again.
     """
     columns = scores.mean[:, np.isfinite(scores.mean).any(axis=0)]
     if not columns.shape[1]:
