@@ -24,8 +24,9 @@ class Behind:
 
     def put(self, work: Callable[[], None]) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True, name=self._name)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, daemon=True, name=self._name)
+            thread.start()  # where the system starts none, the next batch tries again
+            self._thread = thread
         try:
             self._queue.put(quiet(work), timeout=PATIENCE)
         except queue.Full:
