@@ -280,6 +280,15 @@ def test_a_calm_verdict_says_what_it_rests_on() -> None:
     assert said["context"] == "Reward rose from 0.1 to 0.5. Six rules read this run; none applies."
 
 
+def test_a_value_beyond_its_alarm_is_not_called_good() -> None:
+    """One spike rings no alarm, but the card shows it beside its status."""
+    entry, steady = METRICS["policy/kl_ref_k3"], np.full(40, 0.1)
+    calm = status(Series(points(steady), entry, "", entry.unit))
+    spiked = status(Series(points(np.append(steady, 0.9)), entry, "", entry.unit))
+    assert (calm["status"], spiked["status"]) == ("good", "none")
+    assert "alarm above 0.5" in spiked["reference"]["text"]
+
+
 @pytest.mark.parametrize(
     ("rules", "says"),
     [

@@ -29,7 +29,11 @@ def clears(alarm: Alarm, trend: Trend) -> bool:
 
 
 def rings(alarm: Alarm, trend: Trend) -> bool:
-    now = trend.level
+    return is_beyond(alarm, trend, trend.level)
+
+
+def is_beyond(alarm: Alarm, trend: Trend, now: float) -> bool:
+    """Is a value where the alarm rings?"""
     if not applies(alarm, trend):
         return False
     if isinstance(alarm.level, tuple):

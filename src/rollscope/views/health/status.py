@@ -14,7 +14,7 @@ import numpy as np
 
 from rollscope.catalog.spec import Metric
 
-from .alarms import alarms_of, clears, in_words, level, rings
+from .alarms import alarms_of, clears, in_words, is_beyond, level, rings
 from .claim import Claim, when
 from .reference import Judgement, Kind, Status, judgement, unjudged, worst
 from .sentence import movement, opening_words, range_words, say
@@ -121,14 +121,15 @@ def _unharmed(series: Series, trend: Trend | None) -> Judgement:
     count = len(series.points.finite)
     if trend is None or count < ENOUGH:
         return unjudged(_few(count), f"too few points for a reference, {count} of {ENOUGH}")
-    reading = movement(trend, series.unit)
+    reading, newest = movement(trend, series.unit), float(series.points.finite[-1])
     judged = [alarm for alarm in alarms_of(series.entry, series.stat) if clears(alarm, trend)]
     if judged and not _is_aim(series):
-        strictest = judged[-1]
-        return judgement("good", reading, "alarm", in_words(strictest, trend, series.unit), level(strictest, trend))
+        strictest, crossed = judged[-1], any(is_beyond(alarm, trend, newest) for alarm in judged)
+        earned: Status = "none" if crossed else "good"  # one spike is no alarm, and not good either
+        return judgement(earned, reading, "alarm", in_words(strictest, trend, series.unit), level(strictest, trend))
     for kind, limits in [] if _is_aim(series) else _limits(series):
         words = f"{kind} {range_words(*limits, series.unit)}"
-        return judgement("good", reading, kind, words, _end(limits))
+        return judgement("good" if _inside(newest, limits) else "none", reading, kind, words, _end(limits))
     return judgement(_by_opening(series, trend), reading, "opening", opening_words(trend, series.unit), trend.opening)
 
 
