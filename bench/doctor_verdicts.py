@@ -53,7 +53,7 @@ def judged(patient: Patient) -> dict[str, Any]:
     if not roots or roots[0] not in right:
         return said
     first = next(f for f in serious if f.rule == roots[0])
-    there = max(patient.start, _shown(first), _needs_are_there(run, roots[0], last))
+    there = max(patient.start, _shown(run, first), _needs_are_there(run, roots[0], last))
 
     def leads(step: int) -> bool:
         return _roots(_serious(diagnosis(run, until=step).findings))[:1] == roots[:1]
@@ -72,11 +72,14 @@ def _during(run: Run, last: int, at_the_end: list[str]) -> list[str]:
     return [*worst.values()]
 
 
-def _shown(finding: Finding) -> int:
+def _shown(run: Run, finding: Finding) -> int:
     """The step at which what a finding says can be seen: its rule declares how much it must see."""
     declared = all_rules()[finding.rule].thresholds
     if finding.moments and "count" in declared:
         return finding.moments[min(int(declared["count"]), len(finding.moments)) - 1]
+    if "lasting" in declared:  # evaluations, the first one of the finding among them
+        later = sorted({step for e in Case.of(run).evaluations() for step in e.series.step.tolist()} | {finding.step})
+        return later[min(later.index(finding.step) + int(declared["lasting"]), len(later)) - 1]
     if "behind" in declared:  # a share of the run without any gain
         return round(finding.step / (1 - declared["behind"]))
     return finding.step

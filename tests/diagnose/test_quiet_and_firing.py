@@ -556,9 +556,17 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "one step of asynchrony": (age, RUNNING),
             "one old batch long ago": (np.r_[flat(1, 20), 9, flat(1, 60)], RUNNING),
             "few are thrown away": (age, RUNNING, flat(0.03, 100)),
+            "weights every second step": (np.tile([1.0, 2.0], 40), RUNNING),
+            "weights every fourth step, as configured": (
+                np.tile([1.0, 2, 3, 4], 20),
+                About(config={"trigger_parameter_sync_step": 4}),
+            ),
+            "a slow worker brings older groups now and then": (np.tile([1.0, 1, 3, 1, 2, 1, 4, 1], 10), RUNNING),
+            "a machine that was busy for a while": (np.r_[flat(1, 30), 2, 3, 4, 1, 2, 3, flat(1, 30)], RUNNING),
         },
         {
             "rises to eight and falls back, again and again": (np.tile(np.arange(9.0), 10), RUNNING),
+            "weights every fourth step, and nobody asked for it": (np.tile([1.0, 2, 3, 4], 3), RUNNING),
             "a fifth of the groups is lost": (age, RUNNING, flat(0.2, 100)),
         },
     ),

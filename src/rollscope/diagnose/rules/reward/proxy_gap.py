@@ -42,18 +42,25 @@ class Gap:
 
 @rule("proxy-gap", needs=(REWARD, Evaluations(LEAST)))
 def proxy_gap(
-    reward: Series, evaluations: Sequence[Evaluation], *, watch: float = 0.15, bad: float = 0.3, gain: float = 0.05
+    reward: Series,
+    evaluations: Sequence[Evaluation],
+    *,
+    watch: float = 0.15,
+    bad: float = 0.3,
+    gain: float = 0.05,
+    lasting: float = 2,
 ) -> Iterator[Finding]:
     """Reward rises and the held-out score does not follow: reward hacking, or overfitting.
 
     The policy earns by something that the evaluation does not value: a hole in the grader, a
     format, a length, the training prompts by heart. Read the twenty samples with the highest reward
     of the last steps, grade them a second way, and go back to the checkpoint before the gap opened.
-    Without an evaluation nobody can tell this from learning.
+    Without an evaluation nobody can tell this from learning, and one alone is noise: the score must
+    lag at `lasting` of them.
     """
     better = [e for e in evaluations if any(word in e.name.lower() for word in BETTER)]
     held_out = [e for e in better if "reward" not in e.score.lower()] or better
-    gaps = [(gap, e) for e in held_out if (gap := _lasting_gap(reward, e, gain)) is not None]
+    gaps = [(gap, e) for e in held_out if (gap := _lasting_gap(reward, e, gain, int(lasting))) is not None]
     if not gaps:
         return
     gap, e = max(gaps, key=lambda pair: pair[0].width)
@@ -79,14 +86,16 @@ def proxy_gap(
     )
 
 
-def _lasting_gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
-    """The gap, if the score lagged at the evaluation before as well: one evaluation is noise."""
+def _lasting_gap(reward: Series, e: Evaluation, gain: float, lasting: int) -> Gap | None:
+    """The gap, if the score lagged at the evaluations before as well: one evaluation is noise."""
     gap = _gap(reward, e, gain)
     if gap is None or len(e.series) <= LEAST:
         return gap
-    last = int(e.series.step[-2])
-    before = _gap(reward.until(last), e.until(last), gain)
-    return gap if before is not None and before.score < FLAT * before.reward else None
+    for last in e.series.step[-lasting:-1].tolist():
+        before = _gap(reward.until(last), e.until(last), gain)
+        if before is None or before.score >= FLAT * before.reward:
+            return None
+    return gap
 
 
 def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollscope.diagnose.curves.window import average, last_stretch
-from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.finding import Advice, Finding, Severity
 from rollscope.diagnose.needs import AboutRun
 from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.rule import FloatArray, Series, rule
@@ -15,6 +16,11 @@ from rollscope.diagnose.rule import FloatArray, Series, rule
 PATIENCE = 5
 RECENT = 10  # steps whose oldest sample counts: engines get new weights in turns
 PAUSE = 20  # steps without an old sample that do not end the finding
+TEETH = 16  # steps in which an age that climbs and falls back is looked for
+CLIMBS = 0.6  # of these steps: the age grows by one, as it does while engines keep their weights
+FALLS = 2  # times that it fell back by two or more
+TALL = 3.0  # versions at the top of a tooth
+INTERVAL = ("trigger_parameter_sync_step", "update_weights_interval", "weight_sync_interval", "sync_interval")
 BOUND = 4.0  # versions; beyond what frameworks begin with, without a bound of the run's own
 AGE = ("staleness/trained/p95", "staleness/p95", "staleness/trained/mean", "staleness/mean", "staleness/max")
 STALE = ("discarded/reason/max_async", "discarded/reason/stale", "discarded/reason/off_policy")
@@ -34,30 +40,52 @@ def staleness(
 
     Old data drags the update towards a policy that is gone. A bound throws such samples away
     instead, and then the work is lost. Pace the sampling, keep fewer requests in flight, or correct
-    with importance weights.
+    with importance weights. An age that climbs by one each step and falls back says that engines
+    get new weights only now and then; where the configuration asks for that, it is no finding.
     """
     bound = _bound(about)
-    recent = _oldest(age, RECENT)
-    if len(recent) - last_stretch(recent > bound) >= PATIENCE:
-        start = last_stretch(_oldest(age, PAUSE) > bound)
-        yield _old(age, start, float(recent[-1]), bound, bad, kl)
+    recent = _highest(age.value, RECENT)
+    now, tooth = float(recent[-1]), _toothed(age.value)
+    severity: Severity = "bad" if now > bad * bound else "watch"
+    if tooth is not None and about.setting(*INTERVAL) in (None, 1):
+        yield _old(age, tooth, f"Engines keep their weights: the age climbs to {now:.0f} and falls back.", severity, kl)
+    elif len(recent) - last_stretch(recent > bound) >= PATIENCE:
+        start = last_stretch(_highest(age.value, PAUSE) > bound)
+        words = f"Up to {now:.0f} versions in the last ten steps, {bound:.0f} are the bound."
+        yield _old(age, start, words, severity, kl)
     elif thrown is not None:
         yield from _thrown(thrown, watch)
 
 
-def _oldest(age: Series, width: int) -> FloatArray:
-    """The highest age of the last points, at each point."""
-    padded = np.concatenate([np.full(width - 1, -np.inf), age.value])
+def _highest(value: FloatArray, width: int) -> FloatArray:
+    """The highest of the last points, at each point."""
+    padded = np.concatenate([np.full(width - 1, -np.inf), value])
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1), np.float64)
 
 
-def _old(age: Series, start: int, now: float, bound: float, bad: float, kl: Series | None) -> Finding:
+def _toothed(age: FloatArray) -> int | None:
+    """Where the age began to climb step by step and fall back, if it still does so."""
+    change = np.diff(age, prepend=age[0])
+    climbs, falls = (_counted(which) for which in (np.abs(change - 1) < 0.25, change <= -2 + 0.25))
+    points = np.minimum(np.arange(1, len(age) + 1), TEETH)
+    teeth = (climbs >= CLIMBS * (points - 1)) & (falls >= FALLS) & (_highest(age, TEETH) >= TALL)
+    start = last_stretch(_counted(teeth, PAUSE) > 0)
+    return None if start == len(age) or not teeth[-PATIENCE:].any() else max(0, start - TEETH + 1)
+
+
+def _counted(which: NDArray[np.bool_], width: int = TEETH) -> FloatArray:
+    """How many of the last points are true, at each point."""
+    total = np.cumsum(np.concatenate([np.zeros(width), which]))
+    return np.asarray(total[width:] - total[:-width], np.float64)
+
+
+def _old(age: Series, start: int, words: str, severity: Severity, kl: Series | None) -> Finding:
     drift = f" KL to the sampler reaches {kl.value[-20:].max():.3g}." if kl is not None and len(kl) else ""
     return Finding(
         step=int(age.step[start]),
         claim="Samples are too old",
-        evidence=f"Up to {now:.0f} versions in the last ten steps, {bound:.0f} are the bound.{drift}",
-        severity="bad" if now > bad * bound else "watch",
+        evidence=words + drift,
+        severity=severity,
         metrics=(age.name, "policy/kl_sampler_k3", "mismatch/weight_effective"),
         check=("How often do the engines get new weights?", "How many requests are in flight?"),
         advice=(
