@@ -53,7 +53,7 @@ def role_of_trinity(out: str, role: str, both: object) -> None:
     both.wait()
     first = 10 if role == "explorer" else 0
     for step in range(first, first + 3):
-        data = {"actor/pg_loss": step / 3, "critic/score/mean": 1.0}
+        data = {"actor/pg_loss": step / 3, "critic/score/mean": 1.0, "time/train_step": 0.5, "time/sync_weight": 0.25}
         if role == "explorer":
             data = {"rollout/accuracy/mean": step / 7, "eval/gsm8k/acc/mean@4": 0.5}
         for monitor in monitors:

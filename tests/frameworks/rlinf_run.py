@@ -1,8 +1,8 @@
-"""Run RLinf's embodied runner and environment workers, with Rollscope attached: `... OUT [FAULT...]`.
+"""Run RLinf's embodied runner and environment workers, with Rollscope: `... OUT [FAULT...]`
 
-Runs in veRL's environment with RLinf beside it. Cluster, workers, runner, rollout of episodes, video
-recorder, metrics and loggers are RLinf's; the environment, the actions and the weights are scripted,
-and each group's workers are processes of Ray. What each environment worker returned is written to
+Runs in veRL's environment with RLinf beside it. Cluster, workers, runner, rounds of episodes, video
+recorder, metrics and loggers are RLinf's; the environment, the actions and the weights are
+scripted, and workers are processes of Ray. What each environment worker returned is written to
 `OUT/held.json`. For each fault there is a further training in `OUT/FAULT`, in which our code fails
 in the driver and in the workers; in `fields`, environments say less than our code reads.
 """
@@ -133,23 +133,32 @@ class Still(Worker):  # type: ignore[misc]
 
 def config(out: str) -> Any:
     env = {
-        **{"env_type": "libero", "seed": 10, "auto_reset": False, "ignore_terminations": True, "group_size": 2},
-        **{"total_num_envs": RANKS * STAGES * ENVS, "rollout_epoch": EPOCHS, "max_steps_per_rollout_epoch": CHUNKS},
-        **{"max_episode_steps": CHUNKS},
+        "env_type": "libero",
+        "seed": 10,
+        "auto_reset": False,
+        "ignore_terminations": True,
+        "group_size": 2,
+        "total_num_envs": RANKS * STAGES * ENVS,
+        "rollout_epoch": EPOCHS,
+        "max_steps_per_rollout_epoch": CHUNKS,
+        "max_episode_steps": CHUNKS,
     }
-    videos = {name: {"save_video": True, "info_on_video": False, "video_base_dir": f"{out}/video/{name}", "fps": 5}
-              for name in ("train", "eval")}  # fmt: skip
+    video = {"save_video": True, "info_on_video": False, "fps": 5}
     logger = {"log_path": f"{out}/logs", "project_name": "p", "experiment_name": "e"}
+    runner = {"weight_sync_interval": 1, "max_epochs": STEPS, "val_check_interval": 2, "save_interval": -1}
     return OmegaConf.create(
         {
             "cluster": {"num_nodes": 1, "component_placement": {"env,actor,rollout": "0"}},
             "runner": {
                 "task_type": "embodied",
                 "logger": {**logger, "logger_backends": ["tensorboard", "rollscope"]},
-                **{"weight_sync_interval": 1, "max_epochs": STEPS, "val_check_interval": 2, "save_interval": -1},
+                **runner,
             },
             "algorithm": {"gamma": 0.99, "group_size": 2},
-            "env": {name: {**env, "video_cfg": videos[name]} for name in ("train", "eval")},
+            "env": {
+                name: {**env, "video_cfg": {**video, "video_base_dir": f"{out}/video/{name}"}}
+                for name in ("train", "eval")
+            },
             "rollout": {"pipeline_stage_num": STAGES, "group_name": "RolloutGroup"},
             "actor": {"seed": 1, "model": {"model_type": "openpi", "num_action_chunks": 1, "action_dim": 7}},
         }
@@ -195,11 +204,13 @@ def keep(group: Any, kind: str, held: list[Any]) -> None:
 def main(out: str, *modes: str) -> None:
     import faults
 
-    os.environ |= {MODE: f"{out}/mode", "RLINF_EXT_MODULE": "rlinf_run"}
+    os.environ |= {MODE: f"{out}/mode", "RAY_ADDRESS": "local"}
     faults.install()
     faults.FREE = 2_000
     import rollscope.sources.rlinf as source
 
+    source.attach(host=False)
+    os.environ["RLINF_EXT_MODULE"] = "rlinf_run"  # in place of ours, which it calls
     cluster = None
     for kind in ("", *modes):
         with open(f"{out}/mode", "w") as file:
@@ -208,7 +219,6 @@ def main(out: str, *modes: str) -> None:
         folder = os.path.join(out, kind)
         os.environ["ROLLSCOPE_DIR"] = f"{folder}/runs"
         with faults.broken(kind, f"{folder}/runs"):
-            source.attach(host=False)
             train(folder, cluster, kind)
         print(f"{kind} ended at step {STEPS}", file=sys.stderr, flush=True)
 

@@ -27,10 +27,10 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
         ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
     ],
 }
-BESIDE = {  # folder -> environment that it extends, package without dependencies
+BESIDE = {  # folder -> environment that it extends, packages without dependencies
     "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
     "verl08": ("verl", "verl==0.8.0"),
-    "rlinf": ("verl", "rlinf==0.3.0"),
+    "rlinf": ("verl", "rlinf==0.3.0", "gymnasium==1.4.0", "farama-notifications", "imageio", "imageio-ffmpeg"),
     "trinity": ("verl", "trinity-rft==0.6.0"),
     "openrlhf": ("verl", "openrlhf==0.11.2"),
 }
@@ -59,9 +59,11 @@ def make(name: str, calls: list[list[str]]) -> None:
 def main() -> int:
     for name, calls in RECIPES.items():
         make(name, calls)
-    for folder, (name, package) in BESIDE.items():
-        if not (VENVS / folder).exists():
-            pip(name, "--no-deps", "--target", str(VENVS / folder), package)
+    for folder, (name, *packages) in BESIDE.items():
+        done = VENVS / folder / ".made"
+        if not done.exists() or done.read_text() != repr(packages):
+            pip(name, "--no-deps", "--upgrade", "--target", str(VENVS / folder), *packages)
+            done.write_text(repr(packages))
     ray = {"RAY_worker_register_timeout_seconds": "300", "RAY_memory_monitor_refresh_ms": "0"}  # others work here, too
     env = {**os.environ, **ray, "ROLLSCOPE_FRAMEWORKS": "1"}
     patient = ("-o", "timeout=1800")  # the first test of a file waits for all its trainings

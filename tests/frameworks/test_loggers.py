@@ -81,13 +81,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def ran(script: str, out: Path, env: dict[str, str]) -> str:
+def ran(script: str, out: Path, env: dict[str, str], faults: tuple[str, ...] = FAULTS) -> str:
     """Run without a fault and with each; return what was said."""
-    command = [PYTHON, HERE / script, out, *FAULTS]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
+    command = [PYTHON, HERE / script, out, *faults]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1700)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert all(f"{mode} ended at step" in done.stderr for mode in ("", *FAULTS)), done.stderr[-3000:]
-    assert "a bug of ours" in done.stderr and "No space left on device" in done.stderr, done.stderr[-3000:]
+    if faults:
+        assert all(f"{mode} ended at step" in done.stderr for mode in ("", *faults)), done.stderr[-3000:]
+        assert "a bug of ours" in done.stderr and "No space left on device" in done.stderr, done.stderr[-3000:]
     return done.stderr
 
 
@@ -163,7 +164,6 @@ def test_rlinf_and_its_single_workers(outputs: dict[str, Path]) -> None:
         (values,) = theirs(out / "workers" / "ActorGroup" / f"rank_{rank}" / "tensorboard").values()
         assert stored(run, f"worker/ActorGroup/rank_{rank}/train/actor/policy_loss") == values
     assert run.record()["framework"].startswith("rlinf") and run.config["runner"]["per_worker_log"] is True
-    assert recorded(run) == held("rlinf", LIVE)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -177,6 +177,9 @@ def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> N
     assert run.record()["framework"].startswith("trinity@0.6")
     assert run.record()["name"] in ("told", "n"), "the monitor and the operator name it; one of them is first"
     assert list(run.samples(where="split is null", columns=["completion"])["completion"]) == ["a"]
+    spans = run.spans()
+    seconds = {*zip(spans["name"], (spans["end_ns"] - spans["start_ns"]) / 1e9, strict=True)}
+    assert seconds == {("step", 0.75), ("train_step", 0.5), ("sync_weight", 0.25)} and {*spans["step"]} == {0, 1, 2}
     assert recorded(run) == held("trinity", LIVE)
 
 

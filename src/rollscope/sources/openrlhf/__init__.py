@@ -12,13 +12,14 @@ from __future__ import annotations
 import copy
 import functools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rollscope.sources.intake.gather import number
 from rollscope.sources.live.behind import Behind
 from rollscope.sources.live.caller import calling
 from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.stages import PLACED, stages
 from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.values import numbers
 from rollscope.sources.live.wrap import after, before
@@ -26,7 +27,6 @@ from rollscope.sources.live.wrap import after, before
 from .experiences import Step, rows
 
 STAGES = ("generation", "make_experience", "ppo_train", "broadcast")  # in the order of a step
-PLACED = "from durations, in the order of the stages"
 LOGGERS = ("WandbLogger", "TensorboardLogger")
 
 
@@ -103,7 +103,8 @@ class Listener:
             return
         values = {f"{split}/{name}": value for name, value in numbers(logs).items()}
         self._run.log(values, step=step, split=split)
-        for name, start, end in stages(logs, time.time_ns()):
+        seconds = {name: logs.get(f"timing/{name}") for name in STAGES}
+        for name, start, end in stages(seconds, time.time_ns()):
             self._run.log_span(name, start, end, lane="driver/0", step=step, placed=PLACED)
         if (shown := logs.get("generated_samples")) and not self._has_rollouts:
             sample = {"id": f"shown/{step}", "completion": str(shown[0]), "reward": number(shown[1])}
@@ -120,18 +121,6 @@ class Listener:
 def _copies(experiences: Any) -> list[Any]:
     """The trainer takes the indices away from its own while we decode (dynamic batches)."""
     return [copy.copy(one) for one in experiences]
-
-
-def stages(logs: Mapping[str, Any], now: int) -> Iterator[tuple[str, int, int]]:
-    """The stages of a step that ends now: OpenRLHF says how long each took, not when it began."""
-    seconds = {name: number(logs.get(f"timing/{name}")) for name in STAGES}
-    known = {name: round(value * 1e9) for name, value in seconds.items() if value is not None}
-    start = at = now - sum(known.values())
-    if known:
-        yield "step", start, now
-    for name, length in known.items():
-        yield name, at, at + length
-        at += length
 
 
 def _has_rollouts(found: Any) -> bool:

@@ -62,7 +62,7 @@ class Episodes:
             self._record("eval", stage, facts, None if done is None else done.tolist(), output.obs)
 
     def _record(self, split: str, stage: int, facts: Mapping[str, Any], envs: list[int] | None, obs: Any) -> None:
-        """Record a row for each entry of `facts`. `envs` says whose they are; None if it is not known."""
+        """Record a row for each entry of `facts`; `envs` says whose they are, if that is known."""
         run, step = self._recorder.run, self._step(split, stage)
         if run is None:
             return

@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+import time
 from typing import Any
 
 from trinity.utils.monitor import Monitor
 
 from rollscope.sources.intake.tables import sample
 from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.stages import PLACED, stages
 from rollscope.sources.live.values import by_split, numbers
 
 EXPLORE = "explore_step"  # the explorer counts batches of tasks, not updates
+STAGES = ("read_experience", "train_step", "sync_weight", "save_checkpoint")  # of the trainer, in order
 
 
 def started(project: str, name: str, /, **more: Any) -> Any:
@@ -55,6 +58,10 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
         clock = EXPLORE if self.role == "explorer" else None
         for split, values in by_split(numbers(data), lambda name: name.startswith(("eval/", "bench/"))):
             self._run.log(values, step=step, split=split, clock=clock)
+        if self.role == "trainer":
+            seconds = {name: data.get(f"time/{name}") for name in STAGES}
+            for name, start, end in stages(seconds, time.time_ns()):
+                self._run.log_span(name, start, end, lane="trainer/0", step=step, placed=PLACED)
 
     @quiet
     def log_table(self, table_name: str, experiences_table: Any, step: int) -> None:
