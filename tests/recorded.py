@@ -12,7 +12,6 @@ from typing import Any
 KINDS = ("numbers", "samples", "groups", "tokens", "log-probabilities", "versions", "turns", "spans", "evaluations")
 LIVE, FILES, SENT = "live", "import, `--follow`", "OpenTelemetry, or its files"
 PACKAGE = "with the package on the CPU"
-LOGGERS = "with the package's own loggers on the CPU"
 FORMAT = "with files in its format, read in its source"
 
 
@@ -30,9 +29,17 @@ def _row(framework: str, way: str, holds: str, tested: str) -> Row:
     return Row(framework, way, frozenset(holds.replace(",", "").split()), tested)
 
 
+RLINF = (
+    "with the package on the CPU: its runner, environment workers, video recorder and the batches of its actor; "
+    "environments and rollouts are scripted"
+)
 VERL = "with the package on the CPU: its loop and its training engine; its queue and agent loop with a stubbed engine"
 ROWS = (
-    _row("trl", LIVE, "numbers, samples, groups, tokens, log-probabilities, versions, spans, evaluations", PACKAGE),
+    _row(
+        *("trl", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
+        PACKAGE,
+    ),
     _row(
         *("verl", LIVE),
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
@@ -45,10 +52,15 @@ ROWS = (
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
         "with the package's trainer and loggers on the CPU, and a stubbed engine",
     ),
-    _row("rlinf", LIVE, "numbers, evaluations", LOGGERS),
+    _row(
+        *("rlinf", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
+        RLINF,
+    ),
+    _row("rlinf", FILES, "samples, evaluations", "with videos in its folders, read in its source"),
     _row(
         *("trinity", LIVE),
-        "numbers, samples, groups, tokens, log-probabilities, versions, turns, evaluations",
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
         "with the package's own loggers, experiences and operators on the CPU",
     ),
     _row(

@@ -49,10 +49,10 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {kind: ran(kind, root / kind) for kind in KINDS}
 
 
-def ran(kind: str, out: Path, *launcher: str) -> Path:
+def ran(kind: str, out: Path, *launcher: str, script: str = "trl_run.py") -> Path:
     paths = [str(ROOT / "src"), *([str(PPO)] if kind == "ppo" else [])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    command = [PYTHON, *launcher, HERE / "trl_run.py", kind, out]
+    command = [PYTHON, *launcher, HERE / script, *([kind] if kind else []), out]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
     assert "rollscope:" not in done.stderr, done.stderr[-3000:]
@@ -253,8 +253,29 @@ def test_profiled_parts_and_steps_are_spans(outputs: dict[str, Path]) -> None:
     assert (seconds >= 0).all() and seconds.max() < math.inf
 
 
-def test_the_table_says_what_is_recorded(outputs: dict[str, Path]) -> None:
-    assert recorded(opened(outputs["grpo"])) == held("trl", LIVE)
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two steps in which the policy calls a tool."""
+    return ran("", tmp_path_factory.mktemp("tools"), script="trl_tools_run.py")
+
+
+def test_calls_of_tools_are_turns_and_give_the_numbers_of_the_trainer(tools: Path) -> None:
+    run = opened(tools)
+    samples, turns = run.samples(), run.sql("select * from turns order by sample, turn")
+    assert samples["turns"].tolist() == [2] * 8 and samples["tool_calls"].tolist() == [1] * 8
+    roles = [turns["role"][turns["sample"] == id].tolist() for id in samples["id"]]
+    assert roles == [["assistant", "tool", "assistant"]] * 8
+    called = turns["role"] == "tool"
+    assert {*turns["tool"][called]} == {"add"} and json.loads(turns["arguments"][called][0])["a"] == 2
+    for step in (1, 2):
+        at = samples["step"] == step
+        failed = samples["tool_failures"][at].sum() / samples["tool_calls"][at].sum()
+        assert failed == run.series("tools/failure_frequency")["value"][step - 1] == 0.25
+        assert samples["tool_calls"][at].mean() == run.series("tools/call_frequency")["value"][step - 1]
+
+
+def test_the_table_says_what_is_recorded(outputs: dict[str, Path], tools: Path) -> None:
+    assert recorded(opened(outputs["grpo"])) | recorded(opened(tools)) == held("trl", LIVE)
 
 
 def test_no_fault_of_ours_reaches_the_trainer(tmp_path: Path) -> None:
