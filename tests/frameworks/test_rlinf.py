@@ -20,7 +20,7 @@ ENV = {
     "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / "rlinf")]),
     "VERL_USE_EXTERNAL_PLUGINS": "none",
 }
-LOGGED = "logs/tensorboard/all"
+LOGGED = "logs/tensorboard"
 ROUNDS = 32  # episodes of a step: two workers, two stages, four environments, two epochs
 TOKENS = {  # our column -> what RLinf's result calls it
     "rollout_logp": "rollout_logprobs",
