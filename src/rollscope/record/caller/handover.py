@@ -84,7 +84,7 @@ def _part(values: list[Any] | Lists | Turns, start: int) -> tuple[Any, ...] | Li
     if isinstance(values, Turns):
         return values.part(start, start + CHUNK)
     part = values[start : start + CHUNK]
-    return part.copy() if isinstance(part, Lists) else (*part,)
+    return part.copy() if type(part) is Lists else (*part,)
 
 
 def _chunks(records: list[dict[Any, Any]], copier: Copier, lose: Lose) -> list[Chunk]:

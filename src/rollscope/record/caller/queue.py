@@ -101,9 +101,9 @@ class Queue:
         return True
 
     def put_closed(self, item: Commit) -> None:
-        """Put a commit and wake an idle drain: a person may be watching.
+        """Put a commit and wake a drain that sleeps for long: a person may be watching.
 
-        A busy drain comes by soon anyway.
+        Any other comes by soon anyway.
         """
         self.put(item)
         if self.idle:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rollscope.errors import BadInput
 from rollscope.record.loss import ODD
-from rollscope.store.log.lists import Lists
+from rollscope.store.log.lists import ColumnValues, Lists
 
 from .columns import Columns
 
@@ -128,8 +128,8 @@ def _bytes(value: Any) -> int:
         return 0
 
 
-def _bytes_of_column(values: Sequence[Any]) -> int:
-    if isinstance(values, Lists):
+def _bytes_of_column(values: ColumnValues) -> int:
+    if type(values) is Lists:
         return values.values.nbytes
     return sum(_bytes(value) for value in values if value is not None)
 

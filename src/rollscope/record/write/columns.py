@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
+from rollscope.store.log.lists import ColumnValues as Values
 from rollscope.store.log.lists import Lists
 
+__all__ = ["ROW_BYTES", "Columns", "Values", "bytes_of", "nested_size"]
 ROW_BYTES = 100  # of a row beside its values
-Values = Sequence[Any]
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class Columns:
 
 def bytes_of(values: Values) -> int:
     """About how many bytes the values of a column hold, beside eight for each."""
-    if isinstance(values, Lists):
+    if type(values) is Lists:
         return values.values.nbytes
     kinds = {*map(type, values)}
     if kinds == {str}:

@@ -1,7 +1,8 @@
 """The thread that writes: it empties the queue, appends blocks to the log, and feeds the sinks.
 
-It flushes ten times a second, and releases the interpreter so often that a caller waits for it much
-less than a millisecond. Errors are counted and reported; none leaves this thread.
+It flushes ten times a second, less often while little comes, and releases the interpreter so often
+that a caller waits for it much less than a millisecond. Errors are counted and reported; none
+leaves this thread.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from .log_files import LogFiles
 from .open_spans import OpenSpans
 
 FLUSH_SECONDS = 0.1
-# While nothing comes: waking up is most of an idle recorder's cost, and a kill may take a second.
-IDLE_SECONDS = 0.4
+# While little comes: waking up is most of such a recorder's cost, and a kill may take a second.
+CALM_SECONDS = 0.4
+CALM = 100  # items a second that are little: a training of two steps a second, with all its spans
 RETRY_SECONDS = 1.0
 BEAT_SECONDS = 15.0
 
@@ -76,7 +78,8 @@ class Drain:
             self.queue.idle = wait > FLUSH_SECONDS
             self.queue.wake.wait(wait)
             self.queue.idle = False
-            wait = FLUSH_SECONDS if self.queue.items or self.intake.waiting else min(2 * wait, IDLE_SECONDS)
+            busy = len(self.queue.items) > CALM * wait or self.intake.waiting
+            wait = FLUSH_SECONDS if busy else min(2 * wait, CALM_SECONDS)
             self.turn()
             self.busy = time.thread_time()
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rollscope.sources.intake.gather import digest
 from rollscope.sources.intake.tables import text
 from rollscope.sources.live.wrap import after, around
+from rollscope.store.log.lists import Lists
 
 from .callback import RollscopeCallback
 from .turns import turns
 
+Columns = dict[str, Any]  # name -> one value a sample
 INDEX = "rollscope_index"
 ANSWERS = ("answer", "solution", "ground_truth", "target", "label")  # columns of a dataset
 TOKENS = {  # our column -> key of TRL's batch
@@ -75,32 +79,27 @@ class Rollouts:
         run.log_samples(samples, step=version + (1 if training else 0))
         if training:
             self._version = version
-            self._live = {i: (sample["id"], sample["response_tokens"]) for i, sample in enumerate(samples)}
+            self._live = dict(enumerate(zip(samples["id"], samples["response_tokens"], strict=True)))
             self._consumed = {}
-            output[INDEX] = torch.arange(len(samples))
+            output[INDEX] = torch.arange(len(samples["id"]))
 
-    def _samples(self, scored: dict[str, Any], output: dict[str, Any], training: bool) -> list[dict[str, Any]]:
+    def _samples(self, scored: dict[str, Any], output: dict[str, Any], training: bool) -> Columns:
         """One sample per completion: what the reward step saw, joined with what the batch holds."""
         count = len(scored["prompts"])
         first = self.trainer.accelerator.process_index * count  # TRL gathers rewards over ranks
         batch = _Batch(self.trainer, scored, output, scored["rewards"][first : first + count].tolist())
-        group_size, version = self._group_size(training), int(self.trainer.state.global_step)
-        samples = []
-        for i in range(count):
-            index = first + i
-            samples.append(
-                {
-                    "id": f"{self._batches}.{index}",
-                    "group": f"{self._batches}.{index // group_size}",
-                    "repeat": index % group_size,
-                    "split": "train" if training else "eval",
-                    "policy_version_min": version,
-                    "policy_version_max": version,
-                    **batch.sample(i),
-                    **(batch.fate(i) if training else {}),
-                }
-            )
-        return samples
+        size, version = self._group_size(training), int(self.trainer.state.global_step)
+        numbers = range(first, first + count)
+        return {
+            "id": [f"{self._batches}.{i}" for i in numbers],
+            "group": [f"{self._batches}.{i // size}" for i in numbers],
+            "repeat": [i % size for i in numbers],
+            "split": ["train" if training else "eval"] * count,
+            "policy_version_min": [version] * count,
+            "policy_version_max": [version] * count,
+            **batch.columns(),
+            **(batch.fates() if training else {}),
+        }
 
     def _group_size(self, training: bool) -> int:
         size = self.trainer.num_generations
@@ -126,18 +125,16 @@ class Rollouts:
         logps, entropies = (None if part is None else _rows(part) for part in result[:2])
         if logps is None or len(logps) != len(index):
             return
-        now, rows = self.trainer.state.global_step + 1, []
-        for row, i in enumerate(index):
-            id, length = self._live[i]
-            step = self._consumed.setdefault(i, now)
-            sample: dict[str, Any] = {"id": id, "step": step, "logp": logps[row, :length]}
-            sample["off_policy_steps"] = step - 1 - self._version
-            if entropies is not None:
-                sample["entropy"] = entropies[row, :length]
-            if not self._loss_has_old:  # TRL uses the current ones, detached: the ratio is 1
-                sample["old_logp"] = sample["logp"]
-            rows.append(sample)
-        self.callback.run.log_samples(rows, step=now)
+        now = self.trainer.state.global_step + 1
+        lengths = [self._live[i][1] for i in index]
+        steps = [self._consumed.setdefault(i, now) for i in index]
+        columns: Columns = {"id": [self._live[i][0] for i in index], "step": steps, "logp": _cut(logps, lengths)}
+        columns["off_policy_steps"] = [step - 1 - self._version for step in steps]
+        if entropies is not None:
+            columns["entropy"] = _cut(entropies, lengths)
+        if not self._loss_has_old:  # TRL uses the current ones, detached: the ratio is 1
+            columns["old_logp"] = columns["logp"]
+        self.callback.run.log_samples(columns, step=now)
 
 
 class _Batch:
@@ -148,7 +145,7 @@ class _Batch:
         self._rewards = rewards
         self._reward_names, self._weights = trainer.reward_func_names, trainer.reward_weights.tolist()
         self._advantages = output["advantages"].tolist()
-        self._prompt_tokens = output["prompt_mask"].sum(1).tolist()
+        self._prompt_tokens = [int(n) for n in output["prompt_mask"].sum(1).tolist()]
         self._completion_ids = output["completion_ids"].cpu().numpy()
         self._kept = output["completion_mask"].any(1).tolist()
         self._tool_mask = output["tool_mask"].cpu().numpy() if output.get("tool_mask") is not None else None
@@ -156,43 +153,67 @@ class _Batch:
         columns = {name: tensor.float().cpu().numpy() for name, tensor in present.items()}
         self._columns = {name: rows for name, rows in columns.items() if rows.ndim == 2}
         self._end_tokens, self._answers = _end_tokens(trainer), _answers(scored["inputs"])
-        self._tasks: dict[str, str] = {}  # prompt -> task
 
-    def sample(self, i: int) -> dict[str, Any]:
-        prompt, completion, ids = (self._scored[key][i] for key in ("prompts", "completions", "ids"))
-        rewards, length = self._rewards[i], len(ids)
-        prompt_text = text(prompt) or ""
-        mask = None if self._tool_mask is None else self._tool_mask[i, :length]
-        sample: dict[str, Any] = {
-            "task": self._task(prompt_text),
-            "prompt": prompt_text,
-            "completion": text(completion),
-            "reward": _weighted(rewards, self._weights),
-            "rewards": _by_name(self._reward_names, rewards),
-            "advantage": self._advantages[i],
-            "prompt_tokens": int(self._prompt_tokens[i]),
-            "completion_tokens": length if mask is None else int(mask.sum()),
-            "response_tokens": length,
-            "stop_reason": "length" if ids and ids[-1] not in self._end_tokens else "stop",
-            "token_ids": self._completion_ids[i, :length],
-            "answer": self._answers[i],
-            **{name: rows[i, :length] for name, rows in self._columns.items()},
+    def columns(self) -> Columns:
+        prompts, completions, ids = (self._scored[key] for key in ("prompts", "completions", "ids"))
+        texts, lengths = [text(prompt) or "" for prompt in prompts], [len(row) for row in ids]
+        tasks = {prompt: digest(prompt) for prompt in dict.fromkeys(texts)}
+        ended = [row[-1] in self._end_tokens if row else True for row in ids]
+        return {
+            "task": [tasks[prompt] for prompt in texts],
+            "prompt": texts,
+            "completion": [text(completion) for completion in completions],
+            "reward": [_weighted(rewards, self._weights) for rewards in self._rewards],
+            "rewards": [_by_name(self._reward_names, rewards) for rewards in self._rewards],
+            "advantage": self._advantages,
+            "prompt_tokens": self._prompt_tokens,
+            "response_tokens": lengths,
+            "stop_reason": ["stop" if one else "length" for one in ended],
+            "token_ids": _cut(self._completion_ids, lengths),
+            "answer": self._answers,
+            **{name: _cut(rows, lengths) for name, rows in self._columns.items()},
+            **self._told(lengths),
+            **_chats(prompts, completions),
+            **self._extra(),
         }
-        if isinstance(prompt, list) and isinstance(completion, list):
-            sample["messages"] = [*prompt, *completion]
-            sample["turns"] = turns(completion) or 1
-        if extra := self._scored["extra"]:
-            sample["extra"] = {name: values[i] for name, values in extra.items() if i < len(values)}
-        if mask is not None:
-            sample["action_mask"] = mask
-        return sample
 
-    def fate(self, i: int) -> dict[str, Any]:
+    def _told(self, lengths: list[int]) -> Columns:
+        """What of a completion the policy wrote: TRL masks the answers of tools."""
+        if self._tool_mask is None:
+            return {"completion_tokens": lengths}
+        mask = _cut(self._tool_mask, lengths)
+        return {"completion_tokens": mask.sums().astype(int).tolist(), "action_mask": mask}
+
+    def _extra(self) -> Columns:
+        if not (extra := self._scored["extra"]):
+            return {}
+        count = len(self._scored["prompts"])
+        return {"extra": [{name: v[i] for name, v in extra.items() if i < len(v)} for i in range(count)]}
+
+    def fates(self) -> Columns:
         """TRL masks truncated completions out of the loss."""
-        return {"trained": True} if self._kept[i] else {"trained": False, "discard_reason": "truncated"}
+        return {"trained": self._kept, "discard_reason": [None if kept else "truncated" for kept in self._kept]}
 
-    def _task(self, prompt: str) -> str:
-        return self._tasks.get(prompt) or self._tasks.setdefault(prompt, digest(prompt))
+
+def _chats(prompts: list[Any], completions: list[Any]) -> Columns:
+    """Messages and turns of the samples that are chats."""
+    pairs = [*zip(prompts, completions, strict=True)]
+    chats = [isinstance(prompt, list) and isinstance(completion, list) for prompt, completion in pairs]
+    if not any(chats):
+        return {}
+    both = [*zip(pairs, chats, strict=True)]
+    return {
+        "messages": [[*prompt, *completion] if chat else None for (prompt, completion), chat in both],
+        "turns": [(turns(completion) or 1) if chat else None for (_, completion), chat in both],
+    }
+
+
+def _cut(rows: Any, lengths: list[int]) -> Any:
+    """Rows without their padding. Those of a tensor on a device are cut there, one by one."""
+    if not isinstance(rows, np.ndarray):
+        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
+    kept = np.minimum(lengths, rows.shape[1])
+    return Lists(rows[np.arange(rows.shape[1]) < kept[:, None]], kept)
 
 
 def _rows(tensor: Any) -> Any:

@@ -58,7 +58,7 @@ def columns(batch: Batch, decoder: Decoder) -> Columns:
 
 
 def _says_something(values: Any) -> bool:
-    if isinstance(values, Lists):
+    if type(values) is Lists:
         return True
     known = isinstance(values, Turns) and values.lengths.any()
     return bool(known) or any(value is not None for value in getattr(values, "counts", values))

@@ -28,6 +28,7 @@ class Taking:
         self._last: tuple[int, int] | None = None  # the batch that was taken last: which object, which update
         self._entropy: Any = None
         self._decoder: Decoder | None = None
+        self._longest: int | None = None  # the most tokens of a response
         self._behind = Behind("rollscope-verl")
 
     @quiet
@@ -67,11 +68,12 @@ class Taking:
     def _put(self, make: Callable[[], Batch]) -> None:
         if self._decoder is None:
             self._decoder = Decoder.of_own(self._trainer.tokenizer)
+            self._longest = _longest(getattr(self._trainer, "config", None))
         self._behind.put(lambda: self._record(make()))
 
     @quiet
     def _record(self, batch: Batch) -> None:
-        batch.longest = _longest(getattr(self._trainer, "config", None))
+        batch.longest = self._longest
         assert self._decoder is not None
         self._run.log_samples(columns(batch, self._decoder), step=batch.step)
 

@@ -21,7 +21,7 @@ from rollscope.store.schema import TABLES
 
 from .column import LISTS, NULL, NUMBERS, Cells, encode
 from .frame import padded
-from .lists import Lists
+from .lists import ColumnValues, Lists
 from .secret import HIDDEN_IN, hide_row
 
 __all__ = ["LISTS", "NULL", "NUMBERS", "Block", "Cells", "Labels", "Meta", "Metrics", "Partials", "Table", "Values"]
@@ -213,7 +213,7 @@ def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] 
     return columns(name, len(rows), _columns(rows), same)
 
 
-def columns(name: str, rows: int, given: Mapping[str, Sequence[Any]], same: Mapping[str, Any] | None = None) -> bytes:
+def columns(name: str, rows: int, given: Mapping[str, ColumnValues], same: Mapping[str, Any] | None = None) -> bytes:
     """Encode columns of a table as `table` does: one value a row, None where there is none.
 
     The table is none of `HIDDEN_IN`, whose secrets are hidden row by row.

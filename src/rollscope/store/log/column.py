@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rollscope import strict_json
 
-from .lists import Lists
+from .lists import ColumnValues, Lists
 
 NULL = 0xFFFFFFFF  # a length or a code that stands for null
 LISTS = {"float64[]": "<f8", "int64[]": "<i8", "float32[]": "<f4"}
@@ -52,7 +52,7 @@ class Cells:
         return _texts(self.parts[0], self.parts[1])
 
 
-def encode(type: str, values: Sequence[Any], big: bool) -> tuple[str, list[bytes]]:
+def encode(type: str, values: ColumnValues, big: bool) -> tuple[str, list[bytes]]:
     """Return the encoding and the parts of a column. Repeated text is stored once, unless `big`."""
     if isinstance(values, Lists):
         return "plain", [values.lengths.astype("<u4").tobytes(), np.asarray(values.values, LISTS[type]).tobytes()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-class Lists(Sequence[Array]):
+@final
+class Lists:
     """Row i is `values[ends[i] - lengths[i] : ends[i]]`."""
 
     __slots__ = ("ends", "lengths", "values")
@@ -68,3 +69,6 @@ class Lists(Sequence[Array]):
         start = int(self.ends[first - 1]) if first else 0
         lengths = self.lengths[first:last]
         return Lists(self.values[start : start + int(lengths.sum())], lengths)
+
+
+ColumnValues = Sequence[Any] | Lists  # of a column: one a row

@@ -17,6 +17,7 @@ from .secret_shapes import SHAPES
 
 HIDDEN = "[hidden]"
 DEPTH = 64  # of nested values: what lies deeper is hidden
+SHORT = 200  # characters of a text that is worth remembering
 LONGEST = 1 << 20  # characters of a text that are searched; the rest is hidden
 _EDGE, _END = r"(?:^|_)", r"(?:$|_)"
 # Names that say secret, whatever the value is.
@@ -119,6 +120,10 @@ def _inner_name(outer: str, key: Any, inner: Any) -> str:
 
 def hide_text(text: str) -> str:
     """A text without the secrets in it."""
+    return _hidden_again(text) if len(text) <= SHORT else _hidden(text)
+
+
+def _hidden(text: str) -> str:
     if len(text) > LONGEST:
         return hide_text(text[:LONGEST]) + HIDDEN
     if text[:1] in "{[" and (inside := _json(text)) is not None:
@@ -127,6 +132,9 @@ def hide_text(text: str) -> str:
     for shape in SHAPES:
         text = shape.sub(HIDDEN, text)
     return _hide_assigned(text)
+
+
+_hidden_again = lru_cache(maxsize=256)(_hidden)  # spans of every step say the same words
 
 
 def _json(text: str) -> Any:
