@@ -3,7 +3,8 @@
     .venvs/verl/bin/python bench/verl_cost.py        (with src on PYTHONPATH)
 
 veRL's loop runs with drawn rollouts and a tokenizer of Hugging Face. The engine and the workers
-take no time here, so the cost is compared with a step of half a second.
+take no time here, so each step waits until it has lasted half a second: our threads wake up as
+often as in a training with such steps. The cost is compared with that step.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ sys.path[:0] = [str(HERE.parents[0] / "tests" / "frameworks"), str(HERE)]
 
 import our_threads  # noqa: E402
 
-STEP = 0.5  # seconds of CPU that a step is compared with
+STEP = 0.5  # seconds that a step lasts
 SIZES = {"8 samples of up to 96 tokens": (4, 96), "64 samples of up to 96 tokens": (32, 96)}  # prompts, width
-STEPS, WARM = 60, 10
+STEPS, WARM = 50, 10
 SPENT = [0.0]
 DEPTH = [False]
 
@@ -65,20 +66,23 @@ def measure(what: str, prompts: int, width: int) -> list[dict[str, str]]:
     read: list[tuple[float, float]] = []
     theirs = trainer._update_actor
 
+    until = [time.monotonic()]
+
     def update(batch: Any) -> Any:
-        time.sleep(0.05)  # as long as our threads need, so that they are not behind
+        time.sleep(max(0.05, until[0] - time.monotonic()))  # at least as long as our threads need
+        until[0] = time.monotonic() + STEP
         read.append((SPENT[0], our_threads.cpu_seconds()))
         return theirs(batch)
 
     trainer._update_actor = update
     trainer.fit()
     hooks, threads = ([b[i] - a[i] for a, b in zip(read[WARM:], read[WARM + 1 :], strict=False)] for i in (0, 1))
-    name = f"rollscope in veRL ({what})"
+    name = f"rollscope in veRL ({what}, steps of {STEP} s)"
     share = [(h + t) / STEP * 100 for h, t in zip(hooks, threads, strict=True)]
     return [
         results.row(f"{name}: hooks on the trainer's thread", "ms CPU/step", [1e3 * x for x in hooks]),
         results.row(f"{name}: our threads", "ms CPU/step", [1e3 * x for x in threads]),
-        results.row(f"{name}: share of a step of {STEP} s", "%", share),
+        results.row(f"{name}: share of the step", "%", share),
     ]
 
 
