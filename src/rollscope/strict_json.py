@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 Number = float | Literal["NaN", "Infinity", "-Infinity"] | None
@@ -65,10 +66,25 @@ def dumps(value: Any) -> str:
 
     Lone surrogates stay in the text; `encode` escapes them.
     """
+    if type(value) is dict and (text := _names_and_numbers(value)) is not None:
+        return text
     try:
         return _ENCODER.encode(value)
     except (ValueError, TypeError):
         return json.dumps(plain(value, surrogates=True), allow_nan=False, ensure_ascii=False)
+
+
+def _names_and_numbers(value: dict[Any, Any]) -> str | None:
+    """The JSON of names and finite floats, as rewards by part are, in a third of the time."""
+    numbers = value.values()
+    if {*map(type, numbers)} != {float} or not math.isfinite(sum(numbers)) or {*map(type, value)} != {str}:
+        return None
+    return "{" + ", ".join([name + repr(n) for name, n in zip(_names(tuple(value)), numbers, strict=True)]) + "}"
+
+
+@lru_cache(256)
+def _names(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{_ENCODER.encode(name)}: " for name in names)
 
 
 def encode(value: Any, compact: bool = False) -> bytes:

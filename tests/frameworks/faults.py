@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-MODES = ("setup", "before", "after", "run", "disk")
+MODES = ("setup", "before", "after", "run", "disk", "renamed")  # the last one for veRL's batches
 SETUP = ("calling_trainer", "_begin", "_listen", "watch", "_watch", "begin", "__init__")  # what makes the hooks
 RUN = ("log", "log_samples", "log_span", "commit", "note", "should_stop", "finish")
 FREE = 20_000  # bytes that a full disk still takes
@@ -50,6 +50,8 @@ def broken(mode: str, folder: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if mode == "run":
             stack.enter_context(_broken_run())
+        if mode == "renamed":
+            stack.enter_context(_renamed_fields())
         if mode == "disk":
             stack.enter_context(_full_disk(os.path.realpath(folder)))
         yield
@@ -71,6 +73,18 @@ def _broken_run() -> Iterator[None]:
     finally:
         for name, method in real.items():
             setattr(Run, name, method)
+
+
+@contextlib.contextmanager
+def _renamed_fields() -> Iterator[None]:
+    """Batches as a version of veRL would give them that calls most fields otherwise."""
+    from rollscope.sources.verl import batch
+
+    known, batch.FIELDS = batch.FIELDS, ("prompts",)
+    try:
+        yield
+    finally:
+        batch.FIELDS = known
 
 
 @contextlib.contextmanager

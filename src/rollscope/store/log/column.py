@@ -65,11 +65,12 @@ def encode(type: str, values: ColumnValues, big: bool) -> tuple[str, list[bytes]
         return "plain", [_lengths(arrays), b"".join([a.tobytes() for a in arrays if a is not None])]
     text_of = strict_json.dumps if type == "json" else str
     texts = [v if v is None or isinstance(v, str) else text_of(v) for v in values]
-    if not big and len(texts) > 8 and len(words := dict.fromkeys(t for t in texts if t is not None)) <= len(texts) // 2:
-        encoding, parts = _encoded(list(words))
+    if not big and len(texts) > 8 and len(words := dict.fromkeys(texts)) <= len(texts) // 2:
+        words.pop(None, None)
+        encoding, parts = _encoded([*words])
         if encoding == "plain":
-            codes = {word: code for code, word in enumerate(words)}
-            return "dict", [np.array([NULL if t is None else codes[t] for t in texts], "<u4").tobytes(), *parts]
+            codes = {word: code for code, word in enumerate(words)} | {None: NULL}
+            return "dict", [np.array([*map(codes.__getitem__, texts)], "<u4").tobytes(), *parts]
     return _encoded(texts)
 
 
