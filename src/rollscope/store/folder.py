@@ -47,6 +47,7 @@ class Folder:
         self._repeated_sealed: tuple[tuple[int, bool], sample_ids.Hashes] = ((-1, False), np.empty(0, np.uint64))
         self._locations: tuple[int, dict[str, Location]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
+        self._run_rows: tuple[int, list[dict[str, Any]]] = (-1, [])
         self._listing: tuple[list[str], list[str]] | None = None
 
     @cached_property
@@ -149,6 +150,12 @@ class Folder:
         """`run.json`: the facts known when the run began. Without them a run is still a run."""
         facts, self._facts_damage = run_json.read(self.path)
         return facts
+
+    def run_rows(self) -> list[dict[str, Any]]:
+        """The rows of the runs table, which several facts of a run are made from."""
+        if self._run_rows[0] != self.version:
+            self._run_rows = self.version, [row for table in self.tables("runs") for row in table.to_pylist()]
+        return self._run_rows[1]
 
     @property
     def last_step(self) -> int | None:

@@ -48,7 +48,7 @@ def filled(facts: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _rows(folder: Folder) -> list[dict[str, Any]]:
-    return in_order([row for table in folder.tables("runs") for row in table.to_pylist()])
+    return in_order(folder.run_rows())
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

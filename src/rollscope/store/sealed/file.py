@@ -131,7 +131,11 @@ class SealedFile:
 
     @cached_property
     def columns(self) -> set[str]:
-        return set(self.without_rows().schema_arrow.names)
+        return set(self._kinds.names)
+
+    @cached_property
+    def _kinds(self) -> pa.Schema:
+        return self.metadata.schema.to_arrow_schema()
 
     @cached_property
     def leaves(self) -> dict[str, int]:
@@ -172,7 +176,7 @@ class SealedFile:
 
         Columns that cannot be read as what they should be are noted as damage.
         """
-        kinds = self.without_rows().schema_arrow
+        kinds = self._kinds
         damage = [Damage(self.path, 0, self._facts["size"], says) for says in foreign.unusable(kinds, self.table)]
         with self._lock:
             self.damage += damage

@@ -7,6 +7,7 @@ should be is null. A column that rows are looked up by and that is missing is nu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
+@cache
 def _types(table: str) -> dict[str, pa.DataType]:
     """The types of a table's columns; none of a table that this version does not know."""
     return {field.name: field.type for field in arrow.schema(TABLES[table])} if table in TABLES else {}
