@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.store.numbers.lazy_columns import Computed
 from rollscope.store.numbers.merge import Points
 from rollscope.store.run import Run
 
@@ -13,7 +17,7 @@ from .steps import Series, step_statistics
 Ints = NDArray[np.int64]
 
 
-def derived_series(run: Run) -> dict[str, Points]:
+def derived_series(run: Run) -> Mapping[str, Points]:
     """Sample statistics and time metrics by name, without names that were logged.
 
     Each point has the time at which its step ended.
@@ -34,9 +38,9 @@ def derived_series(run: Run) -> dict[str, Points]:
         return {}
     steps, ends = _step_ends(run)
     own = {name: one for name, one in series.items() if not run.is_stored(name)}
-    shared = {id(one["step"]): one["step"] for one in own.values()}  # most series have the steps of others
+    shared = {id(step): step for one in own.values() for step in [one["step"]]}  # most have the steps of others
     times = {key: _times(np.asarray(step, np.int64), steps, ends) for key, step in shared.items()}
-    return {name: _points(one, times[id(one["step"])]) for name, one in own.items()}
+    return Computed({name: partial(_points, one, times[id(one["step"])]) for name, one in own.items()})
 
 
 def _step_ends(run: Run) -> tuple[Ints, Ints]:

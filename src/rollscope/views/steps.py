@@ -8,7 +8,7 @@ step costs only itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 
 from rollscope.store import arrow
 from rollscope.store.live import paged
+from rollscope.store.numbers.lazy_columns import Computed, JoinedRows
 from rollscope.store.run import Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Series = dict[str, NDArray[Any]]  # step, value, weight
-Rows = dict[str, NDArray[Any]]  # columns of a roll-up
+Series = Mapping[str, NDArray[Any]]  # step, value, weight
+Rows = Mapping[str, NDArray[Any]]  # columns of a roll-up
 Key = tuple[str, str]  # what a roll-up is of, and the fate of its samples
+
+Column = str | Callable[[Rows], NDArray[Any]]  # of a roll-up, or made from several of its columns
 
 STATS = ("mean", "std", "min", "max", "p05", "p50", "p95")
 NAMES = {  # column of samples -> name of its distribution
@@ -72,7 +75,7 @@ def step_statistics(run: Run, env: str = "") -> dict[str, Series]:
     totals: dict[str, Series] = {}  # zeros over the samples that have a stop reason, or a settled fate
     for (what, fate), rows in parts.rows.items():
         if what in ("stop_reason", "discard_reason"):
-            totals[what] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
+            totals[what] = _one(rows, lambda rows: np.zeros(len(rows["n"])), "n")
         elif _columns(what, fate, parts.settled):
             series |= _series(what, fate, rows)
     for name in series:
@@ -128,8 +131,7 @@ def _joined(old: Parts, new: Parts) -> Parts:
     for key, rows in new.rows.items():
         joined[key] = rows
         if key in old.rows and _columns(*key, settled):
-            columns = {name: np.concatenate([values, rows[name]]) for name, values in old.rows[key].items()}
-            joined[key] = _ascending(columns)
+            joined[key] = JoinedRows(old.rows[key], rows)
     return Parts(dict(sorted(joined.items())), settled)
 
 
@@ -192,15 +194,15 @@ def _series(what: str, fate: str, rows: Rows) -> Iterator[tuple[str, Series]]:
     folder, _, rest = what.partition("/")
     if what in NAMES or folder in FOLDERS:
         name = scoped(NAMES.get(what) or f"{FOLDERS[folder]}/{rest}", fate)
-        yield from ((f"{name}/{stat}", _one(rows, rows[stat], rows["n"])) for stat in STATS)
+        yield from ((f"{name}/{stat}", _one(rows, stat, "n")) for stat in STATS)
         gini = GINI.get(what) or (f"{GINI_FOLDERS[folder]}/{rest}" if folder in GINI_FOLDERS else None)
         if gini:
-            yield scoped(gini, fate), _one(rows, rows["gini"], rows["counted"])
+            yield scoped(gini, fate), _one(rows, "gini", "counted")
         if what == "reward":
             yield from _outcomes(fate, rows)
     elif what == "task/reward":
         name = scoped("task_reward", fate)
-        yield from ((f"{name}/{stat}", _one(rows, rows[stat], rows["n"])) for stat in ("mean", "min", "max"))
+        yield from ((f"{name}/{stat}", _one(rows, stat, "n")) for stat in ("mean", "min", "max"))
     else:
         yield from _shares(folder, rest, rows)
 
@@ -211,13 +213,13 @@ def _outcomes(fate: str, rows: Rows) -> Iterator[tuple[str, Series]]:
         return
     for column in ("zero_spread", "all_pass", "all_fail"):
         if np.isfinite(rows[column]).any():
-            yield GROUP[column], _one(rows, rows[column], rows["groups"])
-    yield "group/mixed", _one(rows, 1 - rows["zero_spread"], rows["groups"])
-    yield "group/not_counted", _one(rows, rows["skipped"], rows["counted"] + rows["skipped"])
+            yield GROUP[column], _one(rows, column, "groups")
+    yield "group/mixed", _one(rows, lambda rows: 1 - rows["zero_spread"], "groups")
+    yield "group/not_counted", _one(rows, "skipped", lambda rows: rows["counted"] + rows["skipped"])
 
 
 def _shares(folder: str, rest: str, rows: Rows) -> Iterator[tuple[str, Series]]:
-    share = _one(rows, rows["mean"], rows["n"])
+    share = _one(rows, "mean", "n")
     if folder == "stop_reason":
         yield f"stop/{rest}", share
         if rest == "length":
@@ -230,5 +232,9 @@ def _shares(folder: str, rest: str, rows: Rows) -> Iterator[tuple[str, Series]]:
         yield "length/aborted", share
 
 
-def _one(rows: Rows, value: NDArray[Any], weight: NDArray[Any]) -> Series:
-    return {"step": rows["step"], "value": value, "weight": weight}
+def _one(rows: Rows, value: Column, weight: Column) -> Series:
+    return Computed({"step": lambda: rows["step"], "value": _of(rows, value), "weight": _of(rows, weight)})
+
+
+def _of(rows: Rows, column: Column) -> Callable[[], NDArray[Any]]:
+    return lambda: rows[column] if isinstance(column, str) else column(rows)
