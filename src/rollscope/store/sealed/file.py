@@ -16,6 +16,7 @@ import pyarrow as pa
 from rollscope.errors import CorruptFile
 from rollscope.store import arrow, regular_file
 from rollscope.store.lazy import LazyModule
+from rollscope.store.live import paged
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.rows import Ints
 from rollscope.store.numbers.step_marks import StepMarks
@@ -187,7 +188,7 @@ class SealedFile:
         counts = self.read(["step"])["step"].drop_null().value_counts()
         steps, rows = (np.asarray(counts.field(name), np.int64) for name in ("values", "counts"))
         order = np.argsort(steps, kind="stable")
-        return StepMarks(steps[order], rows[order])
+        return StepMarks(*paged.arrays([steps[order], rows[order]]))
 
     def row_numbers(self, groups: Sequence[int]) -> Ints:
         """The numbers of all rows of some row groups."""

@@ -117,8 +117,7 @@ class SealedSet:
         """The number of rows of each step of a table."""
         if table not in self._steps:
             file = self.files.get(f"{table}.parquet")
-            counts = NONE if file is None else file.count_by_step()
-            self._steps[table] = StepMarks(*paged.arrays([counts.steps, counts.marks]))
+            self._steps[table] = NONE if file is None else file.count_by_step()
         return self._steps[table]
 
     def summaries(self, level: int) -> Summaries | None:
