@@ -33,6 +33,7 @@ import numpy as np
 
 import results
 import rollscope as rs
+from processor_time import of_parts
 from rollscope.lake import making
 from rollscope.lake.place import Place
 from rollscope.server.packed import unpack
@@ -49,17 +50,19 @@ READ_SECONDS, PUT_SECONDS = 5.0, 0.5
 TOPS = ("PUT, p99", "a reader waits, p95", "seconds behind, p95")
 PATIENCE = 300.0  # seconds after the last point that the lake has to get everything
 RECORD = """
-import sys, time
+import os, sys, time
 import rollscope as rs
-folder, server, seconds, scalars, *ids = sys.argv[1:]
+folder, server, over, scalars, *ids = sys.argv[1:]
 runs = [rs.init(id=id, dir=folder, project="load", lake=server, host=False) for id in ids]
-began = time.monotonic()
-for step in range(int(seconds)):
+began, step = time.monotonic(), 0
+while not os.path.exists(over):
     for run in runs:
         run.log({"now": time.time(), **{f"m{i}": i * step / 7 for i in range(1, int(scalars))}}, step=step)
-    time.sleep(max(0, began + step + 1 - time.monotonic()))
+    step += 1
+    time.sleep(max(0, began + step - time.monotonic()))
 for run in runs:
     run.finish()
+print(step * len(runs) * int(scalars))
 """
 
 
@@ -169,23 +172,52 @@ def on_cores(first: int) -> Iterator[None]:
         os.sched_setaffinity(0, mine[first:])
 
 
-def record(server: Server, folder: Path, ids: list[str], args: argparse.Namespace) -> list[subprocess.Popen[bytes]]:
-    groups = [ids[at : at + args.of_a_process] for at in range(0, len(ids), args.of_a_process)]
-    words = [sys.executable, "-c", RECORD, str(folder), server.url, str(args.seconds), str(SCALARS)]
-    return [subprocess.Popen([*words, *group]) for group in groups]
+def record(server: Server, place: Path, ids: list[str], of_a_process: int) -> list[subprocess.Popen[str]]:
+    """Begin to record, and wait until the server shows every run."""
+    groups = [ids[at : at + of_a_process] for at in range(0, len(ids), of_a_process)]
+    words = [sys.executable, "-c", RECORD, str(place / "runs"), server.url, str(place / "over"), str(SCALARS)]
+    recorders = [subprocess.Popen([*words, *group], stdout=subprocess.PIPE, text=True) for group in groups]
+    try:
+        _wait_for_all(server, len(ids))
+    except BaseException:
+        for recorder in recorders:
+            recorder.kill()  # its shippers end with it: the run is over, and the server is gone
+        raise
+    return recorders
 
 
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _wait_for_all(server: Server, runs: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while len(httpx.get(f"{server.url}api/runs", timeout=PATIENCE).json()["runs"]) < runs:
+        if time.monotonic() > until:
+            raise SystemExit(f"the server does not show {runs} runs after {PATIENCE:.0f} s")
+        time.sleep(1)
 
 
-def lacking(folder: str, ids: list[str], steps: int) -> tuple[int, float]:
+def ended(recorders: list[subprocess.Popen[str]], place: Path) -> int:
+    """Let them finish; return how many points they recorded."""
+    (place / "over").touch()
+    return sum(int(recorder.communicate(timeout=600)[0]) for recorder in recorders)
+
+
+def marks(folder: Path) -> dict[str, str]:
+    """What the command of each part has in it, and no other on this machine."""
+    return {
+        "trainers": f"{folder}/over",
+        "shippers": f"push {folder}/runs",
+        "server": f"serve --lake {folder}",
+        "PostgreSQL": f"-D {folder}/pg",
+        "S3": f"serve s3 {folder}",
+        "readers": "bench/team_load.py",
+    }
+
+
+def lacking(folder: str, points: int) -> tuple[int, float]:
     """How many points the lake lacks, and how many seconds after the last one was recorded."""
-    began, lacks = time.monotonic(), len(ids) * steps * SCALARS
+    began, lacks = time.monotonic(), points
     while lacks and time.monotonic() - began < PATIENCE:
         rows = rs.open(folder).sql("SELECT count(*) AS n FROM metrics WHERE project = 'load'")
-        lacks = len(ids) * steps * SCALARS - int(rows["n"][0])
+        lacks = points - int(rows["n"][0])
         time.sleep(1)
     return lacks, time.monotonic() - began
 
@@ -197,13 +229,14 @@ def main(args: argparse.Namespace) -> None:
         with on_cores(args.server_cores):
             lake = stack.enter_context(LAKES[args.lake][1](place))
             server = stack.enter_context(serving(lake, place / "server"))
-        recorders = record(server, place / "runs", ids, args)
+        recorders, parts = record(server, place, ids, args.of_a_process), marks(place)
+        before = of_parts(parts)
         seen = asyncio.run(clients(server.url, ids, args.readers, args.seconds))
-        size = _report(args, seen, processor_seconds(server.process.pid))
-        for recorder in recorders:
-            recorder.wait(600)
-        lacks, late = lacking(lake.folder, ids, args.seconds)
-    print(f"points that the lake lacks: {lacks}, {late:.0f} s after the last one was recorded")
+        busy = {part: seconds - before[part] for part, seconds in of_parts(parts).items()}
+        size = _report(args, seen, before, busy)
+        points = ended(recorders, place)
+        lacks, late = lacking(lake.folder, points)
+    print(f"{points} points were recorded; the lake lacks {lacks} of them, {late:.0f} s after the last one")
     if lacks:
         raise SystemExit(f"the lake lacks {lacks} points")
     if not args.dry:
@@ -214,7 +247,7 @@ def main(args: argparse.Namespace) -> None:
         results.append([*rows, results.row(f"lake: {size}: points lost", "points", [lacks])])
 
 
-def _report(args: argparse.Namespace, seen: Seen, busy: float) -> str:
+def _report(args: argparse.Namespace, seen: Seen, before: dict[str, float], busy: dict[str, float]) -> str:
     """Print what clients saw; return how large the load was."""
     size = f"{args.runs} runs x {SCALARS} scalars/s, {args.readers} readers, {args.seconds} s"
     size += f", {LAKES[args.lake][0]}"
@@ -223,7 +256,9 @@ def _report(args: argparse.Namespace, seen: Seen, busy: float) -> str:
     for name, values in (("PUT", seen.puts), ("a reader waits", seen.reads), ("behind", seen.behind)):
         p50, p95, p99 = np.percentile(values or [np.nan], [50, 95, 99])
         print(f"{name}: n {len(values)}, p50 {p50:.2f} s, p95 {p95:.2f}, p99 {p99:.2f}")
-    print(f"requests that failed: {seen.failed}; processor time of the server: {busy:.0f} s", flush=True)
+    print(f"requests that failed: {seen.failed}")
+    for when, seconds in (("to begin", before), ("meanwhile", busy)):
+        print(f"processor time {when}: {', '.join(f'{part} {used:.1f} s' for part, used in seconds.items())}", flush=True)
     return size
 
 

@@ -66,10 +66,10 @@ from .watcher import Watcher
 if TYPE_CHECKING:
     from rollscope.lake.serving.intake import Intake
 
-RESOURCES = (
-    *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
+RESOURCES = (  # the first ones are asked most: routes are tried one after the other
+    *(lake, series, runs, timeline, points, overview, findings, notes, samples, rollouts, why),
     *(search, export, media, glossary, sql, live, log, evals, compare, curves, stop, deleted, csv, output, environment),
-    *(sets, viewer, session, tokens, lake),
+    *(sets, viewer, session, tokens),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},

@@ -42,9 +42,10 @@ def follow(
     asked again every hour; one that refuses a run which is over ends this with its sentence.
     """
     _wait_for_run(path, sleep)
-    pusher, wait, quiet = begin(path), TICK_SECONDS, 0
+    pusher, folder, wait, quiet = begin(path), Folder(path), TICK_SECONDS, 0  # one folder: a look reads what is new
     while quiet < 2:  # a run that is over is sealed and merged meanwhile: until two looks find nothing
-        over = state.state(_look(path)) != "running"
+        folder.refresh()
+        over = state.state(folder) != "running"
         try:
             pushed = pusher.push()
         except BadInput:  # another run has its id: no later try helps
@@ -74,9 +75,3 @@ def _wait_for_run(path: str, sleep: Callable[[float], None]) -> None:
         if is_run(path):
             return
         sleep(1.0)
-
-
-def _look(path: str) -> Folder:
-    folder = Folder(path)
-    folder.refresh()
-    return folder
