@@ -52,6 +52,8 @@ brackets, from the beginning of the fault. `–`: the doctor has no name for it.
 
 HEALTHY = """Healthy runs: alarms, and of these the bad ones. Ours is asked every 20 steps during the run, and at the
 end; the others at the end alone."""
+EARLIER = """Real TRL runs were judged last with seed 732, before the latest rules: ours named 6 of 7, each within 20
+steps of its data. It missed a reward that pays for length from one step on, which has a rule since."""
 ORIGINS = ("rldoctor", "rlprobe", "ours", "trl")
 SEEN = {  # seeds whose runs, or the verdicts on them, were looked at while rules were tuned
     *(7, 11, *range(21, 24), 31, 201, 202, 401, *range(501, 504), 511, 512, *range(601, 606), *range(611, 614)),
@@ -121,7 +123,9 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     lines = [INTRODUCTION, *sentences(patients, ours), "", _seeds(patients), ""]
     lines += [f"| fault | runs {head}", "|---|--:|--:|--:|--:|--:|--:|"]
     lines += [_fault_row(fault, some, ours, rivals) for fault, some in faults.items()]
-    lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in ORIGINS]
+    known = _origins(patients)
+    lines += [_sum_row(f"all of {origin}", faults, origin, ours, rivals) for origin in known]
+    lines += [] if "trl" in known else ["", EARLIER]
     lines += ["", *_sooner(faults, ours, rivals), "", *_how_soon(faults, ours, rivals)]
     lines += ["", HEALTHY, ""]
     lines += ["| run | steps | ours, at the end | ours, during the run | " + " | ".join(RIVALS) + " |"]
@@ -129,6 +133,12 @@ def table(patients: Sequence[Patient], ours: dict[str, Verdict], rivals: dict[st
     lines += [_healthy_row(fault, some, ours, rivals) for fault, some in healthy.items()]
     lines += [_rate_row(healthy, ours, rivals)]
     return "\n".join(lines) + "\n"
+
+
+def _origins(patients: Sequence[Patient]) -> list[str]:
+    """Where the runs come from, in the order of the page."""
+    there = {patient.fault.split("/")[0] for patient in patients}
+    return [origin for origin in ORIGINS if origin in there]
 
 
 def _seeds(patients: Sequence[Patient]) -> str:
@@ -188,7 +198,7 @@ def _how_soon(faults: dict[str, list[Patient]], ours: Any, rivals: Any) -> list[
     """How soon each doctor names what it names, for each origin of runs."""
     head = f"| steps until named, in the median (runs named) | runs | ours | {' | '.join(RIVALS)} |"
     lines = [head, "|---|--:|--:|--:|--:|--:|"]
-    for origin in ORIGINS:
+    for origin in _origins([patient for patients in faults.values() for patient in patients]):
         some = [p for fault, patients in faults.items() if fault.startswith(f"{origin}/") for p in patients]
         steps = [[ours[p.id]["since_start"] for p in some if "since_start" in ours[p.id]]]
         heard = [[(p, rivals.get(p.id, {}).get("when", {}).get(rival)) for p in some] for rival in RIVALS]
