@@ -71,7 +71,7 @@ def _scores(alike: list[Mapping[str, Any]], several: bool) -> Iterator[tuple[str
     for line in alike:
         known = line.get("metrics")
         names = known if isinstance(known, list) else [key for key in line if key not in OTHER]
-        for key, value in scores_of({str(key): line.get(key) for key in names}).items():
+        for key, value in scores_of({key: line.get(key) for key in names if isinstance(key, str)}).items():
             yield f"{key},{line.get('filter')}" if several else key, value
 
 

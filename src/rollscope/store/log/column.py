@@ -75,11 +75,17 @@ def encode(type: str, values: ColumnValues, big: bool) -> tuple[str, list[bytes]
 
 
 def _arrays(values: Sequence[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None]:
-    """Convert to arrays of one type and one dimension; most already are."""
-    return [
-        v if v is None or (type(v) is np.ndarray and v.dtype == dtype and v.ndim == 1) else np.asarray(v, dtype).ravel()
-        for v in values
-    ]
+    """Convert to arrays of one type and one dimension; most already are.
+
+    A number that is too large for the type becomes infinite, without a warning.
+    """
+    with np.errstate(over="ignore"):
+        return [
+            v
+            if v is None or (type(v) is np.ndarray and v.dtype == dtype and v.ndim == 1)
+            else np.asarray(v, dtype).ravel()
+            for v in values
+        ]
 
 
 def _encoded(texts: Sequence[str | None]) -> tuple[str, list[bytes]]:
