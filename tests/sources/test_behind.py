@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -12,8 +13,14 @@ from rollscope.sources.live.behind import Behind
 def test_work_is_done_in_order_and_an_error_ends_nothing() -> None:
     done: list[int] = []
     behind = Behind("rollscope-test")
+
+    def work(number: int) -> None:
+        if number == 3:
+            raise ValueError(number)
+        done.append(number)
+
     for number in range(10):
-        behind.put(lambda number=number: done.append(1 // (number - 3) * 0 + number))  # type: ignore[misc]
+        behind.put(partial(work, number))
     behind.close()
     assert done == [0, 1, 2, 4, 5, 6, 7, 8, 9]
 

@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:
         parser.print_help()
         return 2
-    if argv[0] == only and only not in commands():
+    if only is not None and argv[0] == only and only not in commands():
         parser.error(f"there is no command {only!r}.{nearest(only, commands())} List them all: rollscope --help")
     args, unknown = parser.parse_known_args(argv)
     if unknown:

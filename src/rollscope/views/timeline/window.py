@@ -109,6 +109,6 @@ def _instead(rows: Rows, bounds: dict[int, tuple[int, int]]) -> str:
     """The steps around that have some; without any, what is recorded, and how to record more."""
     if steps := sorted(bounds):
         return f"Steps that have some: {steps[0]}{f' to {steps[-1]}' if len(steps) > 1 else ''}."
-    lanes = [rows.lanes[lane] for lane in sorted({*rows.lane.tolist()})][:MOST_LANES]
+    lanes = [rows.lanes[lane] for lane in sorted({*rows.lane.tolist()} - {NONE})][:MOST_LANES]
     there = f"Its spans are on {', '.join(lanes)}. " if lanes else ""
     return f'{there}A trainer records its own with: with run.span("update", lane="trainer/0", step=step)'
