@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from rollscope.cli import main
 from rollscope.errors import BadInput, CorruptFile, NotFound
 from rollscope.lake import engine, ledger
 from rollscope.lake.check import check
+from rollscope.lake.ledger import State
 from rollscope.lake.place import Place
 from rollscope.lake.shipping.push import Pusher
 from rollscope.lake.tidy import tidy
@@ -204,3 +206,26 @@ def test_a_note_written_in_the_cache_stays_there(lake: Place, life: Life) -> Non
     pushed(lake, life)
     assert rs.open(lake.folder).run("r1").last_step == 2
     assert note.exists() and len(list(note.parent.glob("*.log"))) == 1
+
+
+class Counting:
+    """A connection that counts what it is asked."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection, self.asked = connection, 0
+
+    def execute(self, *words: Any) -> Any:
+        self.asked += 1
+        return self.connection.execute(*words)
+
+
+def test_a_run_of_another_project_costs_what_one_costs_that_is_not_there(lake: Place, life: Life) -> None:
+    life.grow()
+    pushed(lake, life)
+    with engine.connected(lake, read_only=True) as connection:
+        asked = []
+        for run in ("r1", "never-was"):
+            counting = Counting(connection)
+            assert ledger._read(counting, run, ["another"]) == State()  # type: ignore[arg-type]
+            asked.append(counting.asked)
+    assert asked[0] == asked[1] and ledger.read(lake, "r1", ["p/1"]).ship == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +66,13 @@ class Behind(Exception):
     """Somebody else has shipped more of this run: look again, and plan again."""
 
 
-def read(place: Place, run: str) -> State:
+def read(place: Place, run: str, projects: Collection[str] | None = None) -> State:
+    """What the lake holds of a run; with `projects`, only if it is of one of them.
+
+    A run of another project costs the same question as one that is not there.
+    """
     with engine.connected(place, read_only=True) as connection:
-        return _read(connection, run)
+        return _read(connection, run, projects)
 
 
 def objects_since(place: Place, after: Mapping[str, int]) -> dict[str, list[Object]]:
@@ -85,11 +89,11 @@ def objects_since(place: Place, after: Mapping[str, int]) -> dict[str, list[Obje
     return found
 
 
-def _read(connection: duckdb.DuckDBPyConnection, run: str) -> State:
+def _read(connection: duckdb.DuckDBPyConnection, run: str, projects: Collection[str] | None) -> State:
     ships = connection.execute(
         "SELECT ship, project, origin FROM lake.book.ships WHERE run = ? ORDER BY ship DESC LIMIT 1", [run]
     ).fetchall()
-    if not ships:
+    if not ships or (projects is not None and ships[0][1] not in projects):
         return State()
     found = connection.execute(
         f"SELECT {', '.join(OBJECT)} FROM lake.book.objects WHERE run = ? ORDER BY {IN_ORDER}", [run]

@@ -47,6 +47,7 @@ class Mirroring:
         self._objects = Objects(place)
         self._looked = -math.inf
         self._seen = dict.fromkeys(folders(self.folder), Seen())
+        self._book: dict[str, Seen] = {}  # as the last look found it
         self._recent: dict[str, Held] = {}  # the files of runs that grew lately, and of logs the last object
         self._lock = threading.Lock()  # what is known of a run changes at once
         self._turns: dict[str, threading.Lock] = {}  # one thread at a time writes the files of a run
@@ -76,7 +77,15 @@ class Mirroring:
         return time.monotonic() - self._looked
 
     def _forget_altered(self, last: dict[str, Seen]) -> None:
-        """Read the whole book again of a run that came back to the lake, or that the cache lost."""
+        """Read the whole book again of a run that came back to the lake, or that the cache lost.
+
+        If its last ship is an older one than it was, the lake was restored from a backup.
+        """
+        for run in [run for run, before in self._book.items() if run in last and last[run].ship < before.ship]:
+            with self._lock:
+                self._recent.pop(run, None)
+                self._seen[run] = Seen()
+        self._book = last
         for run, files in list(self._recent.items()):
             known = self._seen.get(run)
             is_same = run in last and known is not None and last[run].first_ns == known.first_ns

@@ -89,22 +89,23 @@ class Intake:
         self._copies, self._together = Copies(root_of(place)), Together(place)
         self._preparing = threading.Semaphore(AT_ONCE)
 
-    def held(self, run: str) -> State:
-        """What the lake holds of a run."""
+    def held(self, run: str, projects: Collection[str] | None = None) -> State:
+        """What the lake holds of a run of these projects, or of any."""
         _check_run(run)
-        return ledger.read(self.place, run)
+        return ledger.read(self.place, run, projects)
 
     def put(self, project: str, run: str, object: Object, data: bytes) -> None:
         """Store the bytes of an object. Raises Altered if they are not those of its checksum."""
         _check_run(run)
         _check_object(object)
-        self.quotas.check(project, len(data))
         if len(data) != object.bytes or hashlib.sha256(data).hexdigest() != object.sha256:
             raise Altered(
                 f"{len(data):,} bytes of {object.name} arrived, and their checksum is not the one that was sent"
                 " with them: they were altered on their way. Send them again."
             )
-        self._objects.put(key_of(project, run, object), Whole(data))
+        key = key_of(project, run, object)
+        self.quotas.take(project, key, len(data))
+        self._objects.put(key, Whole(data))
 
     def ship(
         self,
@@ -172,7 +173,7 @@ class Intake:
         with contextlib.suppress(OSError, RollscopeError):  # the lake has it: who hears of it can look there
             self._shipped(os.path.basename(copy.path), held, self._objects)
         self.shipped_ns = time.time_ns()
-        self.quotas.count(project, pushed.bytes)
+        self.quotas.count(project, pushed.bytes, [object.key for object in objects])
         return held.ship, pushed.rows
 
     def _commit(self, order: Order) -> None:

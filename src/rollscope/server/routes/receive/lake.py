@@ -145,11 +145,9 @@ async def held(request: Request, run: RunId) -> Response:
     Of a log that is its length. A run of another project is not there.
     """
     inlet, token = _inlet(request), token_of(request)
-    async with inlet.puts.turn(_asker(request)):
-        state = await run_in_threadpool(inlet.intake.held, run)
     allowed = token.allowed if token is not None else None
-    if allowed is not None and state.project not in allowed.projects:
-        return json_reply({"run": run, "ship": 0, "files": {}})
+    async with inlet.puts.turn(_asker(request)):
+        state = await run_in_threadpool(inlet.intake.held, run, None if allowed is None else allowed.projects)
     return json_reply({"run": run, "ship": state.ship, "files": {n: _shown(n, p) for n, p in state.files.items()}})
 
 
