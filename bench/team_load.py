@@ -257,8 +257,9 @@ def _report(args: argparse.Namespace, seen: Seen, before: dict[str, float], busy
         p50, p95, p99 = np.percentile(values or [np.nan], [50, 95, 99])
         print(f"{name}: n {len(values)}, p50 {p50:.2f} s, p95 {p95:.2f}, p99 {p99:.2f}")
     print(f"requests that failed: {seen.failed}")
-    for when, seconds in (("to begin", before), ("meanwhile", busy)):
-        print(f"processor time {when}: {', '.join(f'{part} {used:.1f} s' for part, used in seconds.items())}", flush=True)
+    for when, parts in (("to begin", before), ("meanwhile", busy)):
+        said = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in parts.items())
+        print(f"processor time {when}: {said}", flush=True)
     return size
 
 

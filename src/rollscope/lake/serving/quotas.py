@@ -80,7 +80,10 @@ class Quotas:
         return self._most.get(project, self._most.get(EVERY_OTHER))
 
     def take(self, project: str, key: str, size: int) -> None:
-        """Count an object that is to be shipped later, or raise a sentence. Sent again, it counts once."""
+        """Count an object that is to be shipped later, or raise a sentence.
+
+        Sent again, it counts once.
+        """
         most = self._allowed(project)
         if most is None:
             return
