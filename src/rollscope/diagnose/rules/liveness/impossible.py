@@ -48,8 +48,10 @@ def impossible_number(case: Case, *, tolerance: float = 1e-4) -> Iterator[Findin
 
 def _crossed(case: Case, m: Meaning, tolerance: float) -> Hit | None:
     """The first step at which the lowest value of a metric lies above its highest."""
+    if not m.name.endswith("/min") or not m.same:
+        return None
     other = case.meanings().get(f"{m.name.removesuffix('/min')}/max")
-    if not m.name.endswith("/min") or other is None or not (m.same and other.same):
+    if other is None or not other.same:
         return None
     low, high = case.series((m.name,)), case.series((other.name,))
     if low is None or high is None:
