@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rollscope.record.caller.handover import Chunk, hand_over
-from rollscope.record.caller.turns import Turns
+from rollscope.record.caller.sample import Turns
 from rollscope.record.loss import Losses
 from rollscope.record.write.backlog import LARGE, Backlog
 from rollscope.record.write.columns import Columns

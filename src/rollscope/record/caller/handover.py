@@ -21,8 +21,7 @@ from rollscope.store.log.lists import Lists
 
 from .device import Transfer
 from .frozen import SAFE, Copier, copies, frozen_fields, listed, read
-from .sample import Sample, as_mapping
-from .turns import Turns
+from .sample import Sample, Turns, as_mapping
 
 CHUNK = 512  # samples: their values stay in a core's cache, and the drain writes one chunk at a time
 DEEPEST = 4  # dicts inside each other that are taken column by column

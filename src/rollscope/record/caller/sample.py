@@ -8,9 +8,13 @@ rows on the drain's thread.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(eq=False)
@@ -76,3 +80,37 @@ def as_mapping(sample: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(sample) and not isinstance(sample, type):
         return {f.name: getattr(sample, f.name) for f in dataclasses.fields(sample)}
     raise TypeError(f"a sample is a dict or an rs.Sample, not {type(sample).__name__}")
+
+
+@dataclass(slots=True, eq=False)
+class Turns:
+    """The turns of many samples as columns: field -> one value a turn, None where there is none.
+
+    The turns of a sample are neighbours. As a value of one sample they are a list of dicts, or the
+    number of turns where they are not told.
+    """
+
+    fields: dict[str, list[Any]]
+    lengths: NDArray[np.int64]  # of each sample: how many turns are here
+    counts: list[int | None]  # of each sample: how many turns there were, if none are here
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __iter__(self) -> Iterator[list[dict[str, Any]] | int | None]:
+        """The value of each sample."""
+        rows = zip(*self.fields.values(), strict=True)
+        turns = [
+            {name: value for name, value in zip(self.fields, row, strict=True) if value is not None} for row in rows
+        ]
+        for (start, end), count in zip(pairwise(self._edges()), self.counts, strict=True):
+            yield turns[start:end] or count
+
+    def part(self, first: int, last: int) -> Turns:
+        """Those of some samples, copied."""
+        edges = self._edges()[first : last + 1]
+        fields = {name: values[edges[0] : edges[-1]] for name, values in self.fields.items()}
+        return Turns(fields, self.lengths[first:last], self.counts[first:last])
+
+    def _edges(self) -> list[int]:
+        return [0, *np.cumsum(self.lengths).tolist()]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.record.caller.handover import OURS, Chunk
-from rollscope.record.caller.turns import Turns
+from rollscope.record.caller.sample import Turns
 from rollscope.store.log.lists import Lists
 from rollscope.store.schema import SAMPLES
 

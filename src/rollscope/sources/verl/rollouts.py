@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.record.caller.turns import Turns
+from rollscope.record.caller.sample import Turns
 from rollscope.sources.intake.gather import digest, number
 from rollscope.sources.live.text import Decoder, Spelled
 from rollscope.sources.live.values import scalar

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rollscope.record.caller.turns import Turns
+from rollscope.record.caller.sample import Turns
 from rollscope.sources.live.text import Spelled
 from rollscope.store.log.lists import Lists
 
