@@ -82,7 +82,8 @@ def _where_none(values: Values | None, count: int, make: Callable[[], Any]) -> V
 def _plain(name: str, values: Any) -> Values:
     """A column that fits, in the type of its column."""
     if type(values) is Lists and values.values.dtype != ARRAYS[name]:
-        return Lists(values.values.astype(ARRAYS[name]), values.lengths)
+        with np.errstate(over="ignore"):  # a number that is too large becomes infinite
+            return Lists(values.values.astype(ARRAYS[name]), values.lengths)
     return values.records() if type(values) is Chunk else values
 
 

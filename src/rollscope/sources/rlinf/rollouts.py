@@ -15,6 +15,7 @@ from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.wrap import after
 from rollscope.sources.verl.batch import Array, Batch, array
 from rollscope.sources.verl.rollouts import samples
+from rollscope.store.log.lists import Lists
 
 TOKENS = {  # RLinf's values for each token of a response -> what veRL calls them
     "rollout_logprobs": "rollout_log_probs",
@@ -90,12 +91,12 @@ def rows(step: Step, decoder: Decoder) -> list[dict[str, Any]]:
     for one in rollouts:
         for name, values in one.tokens.items():
             tokens.setdefault(name, []).append(values)
-    tokens = {name: values for name, values in tokens.items() if len(values) == len(rollouts)}
+    whole = {name: Lists.of(values) for name, values in tokens.items() if len(values) == len(rollouts)}
     place = f"train/{step.number}/{step.rank}"
     ids = [f"{place}/{one.number}" for one in rollouts]
     words = {"uid": [f"{place}/{one.group}" for one in rollouts]}
     about: dict[str, Any] = {"now": step.version, "on_policy": step.version is not None}
-    found = samples(Batch(step.number, ids, tokens, words, **about), decoder)
+    found = samples(Batch(step.number, ids, whole, words, **about), decoder)
     return [{**sample, **one.outcome} for sample, one in zip(found, rollouts, strict=True)]
 
 

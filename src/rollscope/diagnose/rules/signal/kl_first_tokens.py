@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -80,5 +81,5 @@ def _earned(reward: Series | None, since: int) -> bool:
         return False
     before = level(reward.value[reward.step < since], WIDTH)
     gained = float(np.median(reward.value[-WIDTH:])) - float(before[-1])
-    error = 1.25 * noise(reward.value) * np.sqrt(2 / WIDTH)
+    error = 1.25 * noise(reward.value) * math.sqrt(2 / WIDTH)
     return gained > max(SIGMAS * error, EARNED * float(before[-1] - before.min()))
