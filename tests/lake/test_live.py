@@ -18,7 +18,7 @@ import pytest
 import rollscope as rs
 from rollscope.lake.place import Place
 from rollscope.lake.shipping import follow
-from rollscope.lake.shipping.push import Pusher
+from rollscope.lake.shipping.push import Pushed, Pusher
 from tests.lake.life import Life, check_same, pushed
 
 WAIT_SECONDS = 240.0  # who ships has the lowest priority of the machine
@@ -73,10 +73,37 @@ def test_a_lake_that_is_down_for_a_while_gets_everything_later(lake: Place, life
                 os.utime(entry.path, (time.time() - 3600,) * 2)
 
     life.grow()
-    follow.follow(lambda path: Pusher(lake, path), str(life.path), said.append, sleep=sleep)
+    follow.follow(lambda path: Pusher(lake, path), str(life.path), said.append, sleep=sleep, clock=lambda: 0.0)
     assert waits[:3] == [10.0, 20.0, 40.0] and waits[3] == follow.TICK_SECONDS
     assert len(said) == 2 and "nothing is lost" in said[0] and "is back" in said[1]
     check_same(lake, life, ["metrics", "samples"])
+
+
+def test_a_slow_lake_is_shipped_to_less_often(lake: Place, life: Life) -> None:
+    now, took, waits = [0.0], [0.1, 2.0, 60.0, 0.1], []
+
+    def begin(path: str) -> Pusher:
+        pusher = Pusher(lake, path)
+        push = pusher.push
+
+        def slowly() -> Pushed:
+            now[0] += took[min(len(waits), len(took) - 1)]
+            return push()
+
+        pusher.push = slowly
+        return pusher
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == len(took):
+            life.end()
+            life.seal()
+            for entry in os.scandir(life.path):  # nobody has written for an hour: the run is over
+                os.utime(entry.path, (time.time() - 3600,) * 2)
+
+    life.grow()
+    follow.follow(begin, str(life.path), lambda said: None, sleep=sleep, clock=lambda: now[0])
+    assert waits[: len(took)] == [follow.TICK_SECONDS, 6.0, follow.LONGEST_TICK, follow.TICK_SECONDS]
 
 
 def test_a_server_shows_the_runs_of_a_lake(lake: Place, life: Life) -> None:

@@ -226,7 +226,8 @@ def test_a_shipper_that_is_refused_says_so_once_and_goes_on_with_a_better_token(
                 os.utime(entry.path, (time.time() - 3600,) * 2)
 
     life.grow()
-    follow.follow(lambda path: ThroughServer(server.url, path), str(life.path), said.append, sleep=sleep)
+    begin, at_once = lambda path: ThroughServer(server.url, path), lambda: 0.0
+    follow.follow(begin, str(life.path), said.append, sleep=sleep, clock=at_once)
     assert waits[:4] == [follow.REFUSED_WAIT] * 3 + [follow.TICK_SECONDS]
     assert len(said) == 2 and "refused" in said[0] and "may read" in said[0] and "is back" in said[1]
     same(lake, life)
@@ -234,7 +235,7 @@ def test_a_shipper_that_is_refused_says_so_once_and_goes_on_with_a_better_token(
     monkeypatch.setenv("ROLLSCOPE_TOKEN", token(lake, may="read"))
     with pytest.raises(NotAllowed):  # nobody waits for a run that is over
         path = str(life.path.with_name("of-another-id"))
-        follow.follow(lambda path: ThroughServer(server.url, path), path, said.append, sleep=sleep)
+        follow.follow(begin, path, said.append, sleep=sleep)
 
 
 def test_a_run_that_says_another_project_than_its_sender_is_refused(server: Server, lake: Place) -> None:

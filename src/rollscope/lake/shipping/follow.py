@@ -18,6 +18,8 @@ from rollscope.store.listing.entries import is_run
 from .push import Pushed
 
 TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
+LONGEST_TICK = 8.0  # while the lake is slow
+SLOW = 3.0  # times as long as a ship took: a lake that many ship to is asked less often
 LONGEST_WAIT = 60.0  # after failures
 REFUSED_WAIT = 3600.0  # after the server refused the token: a person must change something
 BEGIN_LOOKS = 60  # seconds that a run has to begin
@@ -35,6 +37,7 @@ def follow(
     say: Callable[[str], None],
     shipped: Callable[[Pushed], None] = lambda pushed: None,
     sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Ship until the run is over. `say` hears when the lake is down, and when it is back.
 
@@ -45,7 +48,7 @@ def follow(
     pusher, folder, wait, quiet = begin(path), Folder(path), TICK_SECONDS, 0  # one folder: a look reads what is new
     while quiet < 2:  # a run that is over is sealed and merged meanwhile: until two looks find nothing
         folder.refresh()
-        over = state.state(folder) != "running"
+        over, began = state.state(folder) != "running", clock()
         try:
             pushed = pusher.push()
         except BadInput:  # another run has its id: no later try helps
@@ -57,13 +60,14 @@ def follow(
                 say(f"shipping is refused, and tried again every hour; the run's folder keeps everything: {error}")
             wait, quiet = REFUSED_WAIT, 0
         except (RollscopeError, OSError) as error:
-            if wait == TICK_SECONDS:
+            if wait <= LONGEST_TICK:
                 say(f"nothing is lost, the run's folder keeps it, and shipping is tried again: {error}")
             wait, quiet = min(2 * wait, LONGEST_WAIT), 0
         else:
-            if wait != TICK_SECONDS:
+            if wait > LONGEST_TICK:
                 say("the lake is back, and has everything again")
-            wait, quiet = TICK_SECONDS, quiet + 1 if over and not pushed.ships else 0
+            wait = min(max(TICK_SECONDS, SLOW * (clock() - began)), LONGEST_TICK)
+            quiet = quiet + 1 if over and not pushed.ships else 0
             shipped(pushed)
         if quiet < 2:
             sleep(wait)

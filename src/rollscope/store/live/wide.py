@@ -105,6 +105,8 @@ class WideMetrics:
     def unscoped(self, name: str) -> list[tuple[Shape, int]]:
         """The shapes of a name without those of single environments, if others remain."""
         columns = self.columns.get(name, [])
+        if len(columns) < 2:
+            return columns
         return [(shape, column) for shape, column in columns if not shape.scope] or columns
 
     def count(self, name: str) -> int:
