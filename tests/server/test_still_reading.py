@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message
 
+from rollscope.server import doctor as doctor_module
 from rollscope.server.app import application
 from rollscope.server.doctor import Doctor
 from rollscope.server.front import page_loads
@@ -59,6 +60,15 @@ def test_a_diagnosis_waits_for_pages_to_load_unless_one_waits_for_it(store: Path
     assert doctor.findings("b", 60, at_once=True) is not None
     loading.clear()
     assert doctor.findings("a", 60) is not None
+    doctor.close()
+
+
+def test_the_doctor_rests_between_runs_unless_a_page_waits(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_module, "REST", 1e9)
+    doctor = Doctor(str(store), lambda id: None)
+    assert doctor.findings("a", 60) is not None, "it has not worked yet"
+    assert doctor.findings("b", 0.3) is None
+    assert doctor.findings("b", 60, at_once=True) is not None
     doctor.close()
 
 

@@ -1,7 +1,8 @@
 """Diagnoses runs beside the requests: with readers of its own, one run at a time, not too often.
 
 A page never waits long for a diagnosis: it gets the last findings, and an event when they change.
-A diagnosis that nobody waits for begins when no page is being loaded.
+A diagnosis that nobody waits for begins when no page is being loaded, and after a rest: many runs
+that grow at once would take a whole core, and keep every request waiting.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a growing run
 SILENT = 60.0  # and of a run that says nothing, although it should: a stall is found in silence
 LOOK = 0.05  # seconds between two looks whether a page is being loaded
+REST = 3.0  # times the processor time of a diagnosis: the doctor takes a quarter of a core at most
 MOST_OPEN = 2  # readers: one run is diagnosed at a time
 
 
@@ -53,6 +55,7 @@ class Doctor:
         self.tell, self.is_page = tell, is_page
         self._awaited: set[str] = set()  # runs whose diagnosis a page waits for
         self._closed = threading.Event()
+        self._rests = 0.0  # until when the doctor rests
         self._diagnoses: dict[str, _Last] = {}
         self._lives: dict[str, Lives] = {}  # of runs that go on
         self._jobs: dict[str, Future[None]] = {}
@@ -120,13 +123,17 @@ class Doctor:
         return age > PATIENCE if changed else last.running and age > SILENT
 
     def _let_pass(self) -> None:
-        """Wait until a page is loaded, unless one waits for a diagnosis."""
-        while not self._awaited and self.is_page() and not self._closed.wait(LOOK):
+        """Wait until pages are loaded and the doctor has rested, unless one waits for findings."""
+        while not self._awaited and self._is_idle() and not self._closed.wait(LOOK):
             pass
+
+    def _is_idle(self) -> bool:
+        return self.is_page() or time.monotonic() < self._rests
 
     def _diagnose(self, id: str) -> None:
         self._let_pass()
         self._awaited.discard(id)
+        worked = time.thread_time()
         last = _Last(self.library.fingerprint(id), time.monotonic(), Diagnosis())
         try:
             with self.library.reading(id) as run:
@@ -137,6 +144,7 @@ class Doctor:
                 Case.forget(run)
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
+        self._rests = time.monotonic() + REST * (time.thread_time() - worked)
         before = self._diagnoses.get(id)
         self._diagnoses[id] = last
         if before is None or before.told != last.told:
