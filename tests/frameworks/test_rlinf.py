@@ -117,8 +117,9 @@ def test_sections_of_runner_and_workers_are_spans(embodied: Path) -> None:
         (lane, name, int(step))
         for lane, name, step in zip(spans["lane"], spans["name"], spans["step"].tolist(), strict=True)
     }
+    own = ("step", "sync_weights", "generate_rollouts", "cal_adv_and_returns")
     for step in (0, 1):
-        assert {("runner/0", name, step) for name in ("step", "generate_rollouts", "actor_training")} <= found
+        assert {("runner/0", name, step) for name in own} <= found
         assert {(f"env/{rank}", "interact", step) for rank in range(2)} <= found
         assert {("actor/0", "run_training", step), ("rollout/0", "predict", step)} <= found
     seconds = (spans["end_ns"] - spans["start_ns"]) / 1e9
