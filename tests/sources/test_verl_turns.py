@@ -8,18 +8,32 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rollscope.sources.live.text import Decoder, Spelled
 from rollscope.sources.verl.turns import turns
+from rollscope.store.log.lists import Lists
 
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>'
 QWEN = "user\n<tool_response>\n5\n</tool_response>\nassistant\n"
+
+
+class Letters:
+    """A tokenizer whose tokens are the letters of a text."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def batch_decode(self, rows: list[list[int]], skip_special_tokens: bool) -> list[str]:
+        return ["".join(self.words[i] for i in row) for row in rows]
 
 
 def read(*stretches: str) -> list[dict[str, Any]]:
     """Turns of stretches whose letters are tokens; the policy wrote the first, the third, ..."""
     words = "".join(stretches)
     mask = np.concatenate([np.full(len(text), 1 - i % 2) for i, text in enumerate(stretches)])
-    found = turns(list(range(len(words))), mask, lambda rows: ["".join(words[i] for i in row) for row in rows])
-    return [{key: value for key, value in turn.items() if value is not None} for turn in found or []]
+    spelled = Spelled(Decoder(Letters(words)), [*range(len(words))])
+    (found,) = turns(Lists(mask, np.array([len(words)])), spelled, [None])
+    assert found is None or isinstance(found, list)
+    return found or []
 
 
 def tool(result: str | None = "5", ok: bool | None = True, **more: Any) -> dict[str, Any]:

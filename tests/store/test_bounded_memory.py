@@ -80,10 +80,10 @@ def statistics(steps: list[int], mark: int) -> pa.Table:
 def test_steps_in_a_handful_of_tables_are_the_steps_one_by_one(changes: list[tuple[bool, set[int]]]) -> None:
     computed, one_by_one = ComputedSteps(), {}
     for mark, (add, steps) in enumerate(changes):
-        computed.drop(steps)
+        computed.drop(np.array(sorted(steps), np.int64))
         one_by_one = {step: value for step, value in one_by_one.items() if step not in steps}
         if add:
-            computed.add(steps, statistics(sorted(steps), mark))
+            computed.add(sorted(steps), statistics(sorted(steps), mark))
             one_by_one |= dict.fromkeys(steps, mark)
     table = computed.table()
     rows = [] if table is None else list(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
