@@ -103,5 +103,6 @@ class Server(uvicorn.Server):
         sys.setswitchinterval(SWITCH_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.guard.app.state.desks.close()
+        """End every stream once the loop goes on: a signal may interrupt who holds a lock."""
+        asyncio.get_running_loop().call_soon_threadsafe(self.guard.app.state.desks.close)
         super().handle_exit(sig, frame)
