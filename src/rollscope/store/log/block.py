@@ -216,7 +216,7 @@ def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] 
 def columns(name: str, rows: int, given: Mapping[str, ColumnValues], same: Mapping[str, Any] | None = None) -> bytes:
     """Encode columns of a table as `table` does: one value a row, None where there is none.
 
-    The table is none of `HIDDEN_IN`, whose secrets are hidden row by row.
+    It hides no secrets: tables in `HIDDEN_IN` go through `table`, which does so row by row.
     """
     described: list[Any] = []
     parts: list[bytes] = []
