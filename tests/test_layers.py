@@ -85,11 +85,12 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "log": {"regular_file", "schema"},
         "numbers": {"arrow"},
         "live": {"log", "numbers", "arrow", "regular_file", "sample_ids", "schema"},
+        "names": {"numbers", "live", "sealed"},
         "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
         "project": {"listing", "live", "log", "notes", "regular_file"},
         "listing": {"live", "log", "regular_file", "run_json", "schema"},
         "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "run_json", "sample_ids", "state"},
-        "series": {"numbers", "live", "sealed", "folder", "name_index", "naming"},
+        "series": {"numbers", "live", "sealed", "folder", "names", "naming"},
         "tables": {
             *("numbers", "live", "sealed"),
             *("arguments", "arrow", "folder", "lazy", "naming", "sample_ids", "schema", "state"),

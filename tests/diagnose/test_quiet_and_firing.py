@@ -87,12 +87,15 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             ),
             "every answer is one token": (RUNNING, None, None, None, None, flat(1, 20)),
             "a reference that is left slowly": (RUNNING, None, None, None, None, None, ramp(0, 0.4, 40)),
+            "a third of the answers of an untrained model are spaces": (RUNNING, *[None] * 7, flat(0.34, 20)),
+            "answers lose their text later, as a policy that collapses": (RUNNING, *[None] * 7, ramp(0, 1, 20)),
         },
         {
             "a mask is shifted: the first ratio is 1.4": (RUNNING, flat(1.4, 3)),
             "an epsilon of 10,000": (RUNNING, None, None, flat(4e-5, 20), flat(0.4, 20)),
             "nothing is decoded": (RUNNING, None, None, None, None, flat(0, 20)),
             "the reference is another model": (RUNNING, None, None, None, None, None, flat(0.3, 20)),
+            "every answer has tokens, and no text": (RUNNING, *[None] * 7, flat(1, 20)),
         },
     ),
     "stalled": (

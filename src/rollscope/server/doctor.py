@@ -29,7 +29,7 @@ PATIENCE = 4.0  # seconds between two diagnoses of a growing run
 SILENT = 60.0  # and of a run that says nothing, although it should: a stall is found in silence
 LOOK = 0.05  # seconds between two looks whether a page is being loaded
 REST = 3.0  # times the processor time of a diagnosis: the doctor takes a quarter of a core at most
-MOST_OPEN = 2  # readers: one run is diagnosed at a time
+MOST_OPEN = 64  # readers of runs that go on: opening one anew costs ten times a diagnosis
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,8 @@ class Doctor:
                 Case.forget(run)
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
+        if not last.running:
+            self.library.let_go(id)
         self._rests = time.monotonic() + REST * (time.thread_time() - worked)
         before = self._diagnoses.get(id)
         self._diagnoses[id] = last

@@ -137,6 +137,14 @@ class Library:
         held = self._held.get(id)
         return held is not None and held.reader is not None
 
+    def let_go(self, id: str) -> None:
+        """Close the reader of a run, unless somebody uses it."""
+        with self._guard:
+            held = self._held.get(id)
+            idle = self._held.pop(id) if held is not None and not held.users else None
+        if idle is not None and idle.reader is not None:
+            idle.reader.close()
+
     def _take(self, id: str) -> _Held:
         with self._guard:
             held = self._held.setdefault(id, _Held())

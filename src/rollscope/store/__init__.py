@@ -8,13 +8,14 @@ and `schema`; everything else is for readers and for the sealer, which runs in a
     live/       logs that still grow, decoded as they grow
     seal/       turn logs into Parquet sets, merge small sets
     sealed/     Parquet sets, read and checked
+    names/      where the names of a run lie
     numbers/    metric rows: merge, bucket, fold, roll up
     series/     one metric, many on one grid, the list of names
     tables/     samples, spans, evaluations: Arrow and SQL
     text/       full-text search
     listing/    the runs of a folder, thousands of them: an index beside them, few opened
     project/    what people say about the runs: tags, names, boards, with author and undo
-    folder      the files of one run; name_index: where each name lies
+    folder      the files of one run
     run, store  the door for readers: `open(path)`, `Store`, `Run`
 
 `from rollscope.store import open, Run, Store, Damage` imports a module on first use.

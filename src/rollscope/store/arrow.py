@@ -123,10 +123,19 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, Any]:
     return filled(column, np.nan if pa.types.is_floating(column.type) else 0)
 
 
+def nulls(count: int, kind: pa.DataType) -> pa.Array:
+    """A column without a value. Its memory is zeros that are never touched, so it takes no time."""
+    if not (pa.types.is_primitive(kind) or pa.types.is_large_string(kind)):
+        return pa.nulls(count, kind)
+    zeros = pa.py_buffer(np.zeros(8 * (count + 1), np.uint8))
+    buffers = [zeros, zeros, pa.py_buffer(b"")] if pa.types.is_large_string(kind) else [zeros, zeros]
+    return pa.Array.from_buffers(kind, count, buffers, null_count=count)
+
+
 def conformed(rows: pa.Table, columns: Iterable[Column]) -> pa.Table:
     """The table with exactly these columns; those it lacks are null."""
     wanted, names = schema(columns), set(rows.column_names)
-    arrays = [rows[f.name].cast(f.type) if f.name in names else pa.nulls(len(rows), f.type) for f in wanted]
+    arrays = [rows[f.name].cast(f.type) if f.name in names else nulls(len(rows), f.type) for f in wanted]
     return pa.table(arrays, schema=wanted)
 
 

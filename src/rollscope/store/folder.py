@@ -18,6 +18,7 @@ from rollscope.store.live.metrics import Extent
 from rollscope.store.live.tail import Tail
 from rollscope.store.log import files
 from rollscope.store.log.frame import Damage
+from rollscope.store.names.locations import Location, NameLocations
 from rollscope.store.numbers import counters
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.numbers.rows import Rows, Words, batch_bounds
@@ -26,8 +27,7 @@ from rollscope.store.sealed.coverage import covered
 from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import accepted, listed
 
-from . import name_index, regular_file, run_json, sample_ids
-from .name_index import Location
+from . import regular_file, run_json, sample_ids
 
 PIECE = 200_000  # metric rows that are read at once
 
@@ -45,6 +45,7 @@ class Folder:
         self._facts_damage: list[Damage] = []  # of `run.json`, when it was last read
         self._repeated: tuple[int, sample_ids.Hashes] = (-1, np.empty(0, np.uint64))
         self._repeated_sealed: tuple[tuple[int, bool], sample_ids.Hashes] = ((-1, False), np.empty(0, np.uint64))
+        self._names = NameLocations()
         self._locations: tuple[int, dict[str, Location]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._run_rows: tuple[int, list[dict[str, Any]]] = (-1, [])
@@ -194,9 +195,8 @@ class Folder:
     def locations(self) -> dict[str, Location]:
         """Every name, and where it lies."""
         if self._locations[0] != self.version:
-            names = [name_index.of_set(sealed) for sealed in self.sets]
-            names += [name_index.of_tail(tail) for tail in self.tails.values()]
-            self._locations = self.version, name_index.locate(names, self.resumed)
+            version = self.version
+            self._locations = version, self._names.look(self.sets, list(self.tails.values()), self.resumed)
         return self._locations[1]
 
     def names(self) -> list[str]:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollscope.errors import CannotRead, MetricWarning
-from rollscope.store.live.tail import Tail
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
-from rollscope.store.series import grid, metric_list, metric_series
+from rollscope.store.series import grid, metric_list, metric_series, non_finite
 from rollscope.store.series.columns import SeriesColumns
 
 from . import arguments, run_json, state
@@ -123,15 +122,6 @@ class Run(TableReader):
         row = state.row(self.folder)
         return Record({name: self.facts.get(name) if name in state.JSON else row[name] for name in row})
 
-    def logs(self) -> list[Tail]:
-        """The logs of the run that are not sealed."""
-        return list(self.folder.tails.values())
-
-    @property
-    def live_bytes(self) -> int:
-        """How many bytes of logs this reader has decoded and holds in memory."""
-        return sum(tail.held for tail in self.folder.tails.values())
-
     def check_readable(self) -> None:
         """Raise CannotRead if nothing of the run can be read, and say why."""
         damage = self.damage if self.folder.is_empty() else []
@@ -165,6 +155,12 @@ class Run(TableReader):
     def is_stored(self, name: str) -> bool:
         """True if something was logged under this very name."""
         return name in self.folder.locations()
+
+    @retried
+    def non_finite(self) -> dict[str, str]:
+        """Logged names with NaN or infinity in any row, and their kinds. Their series say more."""
+        seen = self.companion("sets seen for what is not finite", non_finite.SeenSets)
+        return {name: self.folder.locations()[name].kind for name in seen.with_any(self.folder)}
 
     def derived(self) -> Mapping[str, Points]:
         """Series by name that are computed from samples and spans, not stored."""
@@ -249,9 +245,9 @@ class Run(TableReader):
         """
         count = arguments.integer("points", points, 1) or 1
         found = [self._found(name, None) for name in arguments.words("names", names) or ()]
-        stored = list(dict.fromkeys(one.stored for one in found))
-        columns = grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points, env)
-        return grid.scaled(columns, [stored.index(one.stored) for one in found], [one.scale for one in found])
+        stored = {name: i for i, name in enumerate(dict.fromkeys(one.stored for one in found))}
+        columns = grid.on_grid(self.folder, list(stored), lo, hi, count, self._clock(x), self._points, env)
+        return grid.scaled(columns, [stored[one.stored] for one in found], [one.scale for one in found])
 
     def asked_in_sql(self, name: str) -> Sequence[Asked]:
         """The series that `metric('name')` means on this run; see `find`."""

@@ -23,6 +23,7 @@ from .retry import retried
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rollscope.store.live.tail import Tail
     from rollscope.store.tables import coded, sample_rows, sql_views, tables
     from rollscope.store.tables.metric_function import Asked
     from rollscope.store.text import search
@@ -86,6 +87,15 @@ class TableReader:
     def refresh(self) -> bool:
         """Look for rows written since the last look; True if there are any."""
         return self.folder.refresh()
+
+    def logs(self) -> list[Tail]:
+        """The logs of the run that are not sealed."""
+        return list(self.folder.tails.values())
+
+    @property
+    def live_bytes(self) -> int:
+        """How many bytes of logs this reader has decoded and holds in memory."""
+        return sum(tail.held for tail in self.folder.tails.values())
 
     def has(self, table: str) -> bool:
         """True if any row was written to a table."""

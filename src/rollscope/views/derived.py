@@ -38,9 +38,8 @@ def derived_series(run: Run) -> Mapping[str, Points]:
         return {}
     steps, ends = _step_ends(run)
     own = {name: one for name, one in series.items() if not run.is_stored(name)}
-    shared = {id(step): step for one in own.values() for step in [one["step"]]}  # most have the steps of others
-    times = {key: _times(np.asarray(step, np.int64), steps, ends) for key, step in shared.items()}
-    return Computed({name: partial(_points, one, times[id(one["step"])]) for name, one in own.items()})
+    ended = EndTimes(steps, ends)
+    return Computed({name: partial(_points, one, ended) for name, one in own.items()})
 
 
 def _step_ends(run: Run) -> tuple[Ints, Ints]:
@@ -53,14 +52,31 @@ def _step_ends(run: Run) -> tuple[Ints, Ints]:
     return np.array([0, max(last_step or 1, 1)]), np.array([start, last or start + 1])
 
 
-def _times(step: Ints, steps: Ints, ends: Ints) -> Ints:
-    """When each step ended; one that is not among `steps` is interpolated."""
-    at = np.minimum(np.searchsorted(steps, step), len(steps) - 1)
-    # Interpolate from the first end: a double cannot hold today's time in nanoseconds.
-    between = np.interp(step, steps, ends - ends[0]).astype(np.int64) + ends[0]
-    return np.where(steps[at] == step, ends[at], between)
+class EndTimes:
+    """When steps ended. Most series have the steps of another one, whose times are kept."""
+
+    def __init__(self, steps: Ints, ends: Ints) -> None:
+        self._steps, self._ends = steps, ends
+        self._known: dict[tuple[int, ...], tuple[Ints, Ints]] = {}  # by extent: steps, and when they ended
+
+    def of(self, step: Ints) -> Ints:
+        extent = (len(step), *step[:1].tolist(), *step[-1:].tolist())
+        known, times = self._known.get(extent, (None, step))
+        if known is None or not (known is step or np.array_equal(known, step)):
+            times = self._computed(step)
+            self._known[extent] = step, times
+        return times
+
+    def _computed(self, step: Ints) -> Ints:
+        """When each step ended; one that is not among the known ones is interpolated."""
+        if np.array_equal(step, self._steps):
+            return self._ends
+        at = np.minimum(np.searchsorted(self._steps, step), len(self._steps) - 1)
+        # Interpolate from the first end: a double cannot hold today's time in nanoseconds.
+        between = np.interp(step, self._steps, self._ends - self._ends[0]).astype(np.int64) + self._ends[0]
+        return np.where(self._steps[at] == step, self._ends[at], between)
 
 
-def _points(series: Series, time_ns: Ints) -> Points:
+def _points(series: Series, ended: EndTimes) -> Points:
     step, value = np.asarray(series["step"], np.int64), np.asarray(series["value"], np.float64)
-    return Points(step, time_ns, value, np.asarray(series["weight"], np.float64), value, value)
+    return Points(step, ended.of(step), value, np.asarray(series["weight"], np.float64), value, value)

@@ -21,6 +21,8 @@ from rollscope.catalog.spec import Metric
 from rollscope.store.naming import Logged
 from rollscope.store.run import Run
 
+MOST_KEPT = 5000  # names of a run whose meanings are kept
+
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -91,7 +93,16 @@ def by_our_names(
 
 def meanings_of(run: Run, logged: Collection[str]) -> dict[str, Meaning]:
     """Our name -> the series of a run, among these, that holds this quantity."""
-    return by_our_names(logged, run.facts.get("framework"), run.facts.get("algorithm"))
+    framework, algorithm = run.facts.get("framework"), run.facts.get("algorithm")
+    if len(logged) > MOST_KEPT:
+        return by_our_names(logged, framework, algorithm)
+    return dict(_by_our_names(tuple(logged), framework, algorithm))
+
+
+@lru_cache(maxsize=32)
+def _by_our_names(logged: tuple[str, ...], framework: str | None, algorithm: str | None) -> dict[str, Meaning]:
+    """A run has the same names at every step, and often those of another run."""
+    return by_our_names(logged, framework, algorithm)
 
 
 def in_dialect(run: Run, logged: Collection[str], dialect: str) -> list[Logged]:

@@ -70,7 +70,10 @@ def step_statistics(run: Run, env: str = "") -> dict[str, Series]:
 
     `{"reward/generated/mean": {"step", "value", "weight"}, ...}`
     """
-    parts = _parts(run, env)
+    return run.remember(f"step statistics of {env}", lambda: _statistics(_parts(run, env)))
+
+
+def _statistics(parts: Parts) -> dict[str, Series]:
     series: dict[str, Series] = {}
     totals: dict[str, Series] = {}  # zeros over the samples that have a stop reason, or a settled fate
     for (what, fate), rows in parts.rows.items():

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rollscope.store import arrow
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -20,11 +22,8 @@ class Chunk:
     """Some samples of training, in step order. A column is converted when it is first asked for."""
 
     def __init__(self, rows: pa.Table) -> None:
-        keep = rows["step"].is_valid()
-        if "split" in rows.column_names:
-            keep = pc.and_(keep, pc.fill_null(pc.not_equal(rows["split"], "eval"), True))
-        rows = rows.filter(keep)
-        step = np.asarray(rows["step"], np.int64)
+        rows = _of_training(rows)
+        step = arrow.filled(rows["step"], 0)
         if (step[1:] < step[:-1]).any():
             order = np.argsort(step, kind="stable")
             rows, step = rows.take(pa.array(order)), step[order]
@@ -53,7 +52,7 @@ class Chunk:
 
     def flag(self, column: str) -> Mask:
         """True where a column is known and true."""
-        return self.keep(f"{column}?", lambda: np.asarray(pc.fill_null(self.rows[column], False), bool))
+        return self.keep(f"{column}?", lambda: arrow.filled(self.rows[column], False))
 
     def words(self, column: str) -> tuple[Ints, list[str]]:
         """A column of words as codes, and the words. An unknown word is the empty one."""
@@ -74,7 +73,7 @@ class Chunk:
         code, words = self.words(named[0])
         alone = code == (words.index("") if "" in words else -1)
         key = np.where(alone, len(words) + np.arange(len(self)), code) + self.step * (len(words) + len(self) + 1)
-        return np.asarray(pa.array(key).dictionary_encode().indices, np.int64)  # hashing: a million rows, no sort
+        return codes_of(key)
 
     def keep(self, key: str, make: Callable[[], Value]) -> Value:
         """What was made before under this key, else what is made now."""
@@ -107,11 +106,28 @@ def centred(values: Floats, group: Ints, where: Mask) -> Floats:
     return np.where(where & ~alone, values - mean[group], np.nan)
 
 
+def codes_of(key: Ints) -> Ints:
+    """A number for each distinct key, in order of appearance. A sort would take longer."""
+    return arrow.filled(pa.array(key).dictionary_encode().indices, 0).astype(np.int64)
+
+
+def _of_training(rows: pa.Table) -> pa.Table:
+    """Samples of a step, without those of evaluations; nearly always all, and not copied."""
+    keep = ~arrow.missing(rows["step"])
+    if "split" in rows.column_names and rows["split"].null_count < len(rows):
+        keep &= arrow.filled(pc.fill_null(pc.not_equal(rows["split"], "eval"), True), True)
+    return rows if keep.all() else rows.filter(pa.array(keep))
+
+
 def _floats(column: pa.ChunkedArray) -> Floats:
-    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan), np.float64)
+    return arrow.filled(column.cast(pa.float64(), safe=False), np.nan)
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
+    """Neighbours often have the same word, so stretches of it are encoded, not rows."""
     known = pc.fill_null(column, "") if column.null_count else column
-    encoded = known.combine_chunks().dictionary_encode()
-    return np.asarray(encoded.indices, np.int64), encoded.dictionary.to_pylist()
+    stretches = pc.run_end_encode(known.combine_chunks(), run_end_type=pa.int64())
+    encoded = stretches.values.dictionary_encode()
+    ends = arrow.filled(stretches.run_ends, 0)
+    codes = np.repeat(arrow.filled(encoded.indices, 0).astype(np.int64), np.diff(ends, prepend=0))
+    return codes, encoded.dictionary.to_pylist()

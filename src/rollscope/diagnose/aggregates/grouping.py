@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .chunk import Chunk
+from .chunk import Chunk, codes_of
 from .registry import Numbers, aggregate
 
 
@@ -15,6 +15,6 @@ def split_groups(samples: Chunk) -> Numbers:
     group = samples.group()
     size = np.bincount(group)[group]
     key = task + samples.step * (int(task.max(initial=0)) + 1)
-    _, index, count = np.unique(key, return_inverse=True, return_counts=True)
-    lonely = (size == 1) & (count[index] > 1)
+    same = codes_of(key)
+    lonely = (size == 1) & (np.bincount(same)[same] > 1)
     return samples.mean(lonely)

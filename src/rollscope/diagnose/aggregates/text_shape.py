@@ -7,6 +7,8 @@ from collections import Counter
 
 import numpy as np
 
+from rollscope.store import arrow
+
 from .chunk import Chunk
 from .registry import Numbers, aggregate
 
@@ -14,6 +16,7 @@ WORDS = 32  # an answer with fewer words repeats by chance
 GRAM = 4
 REPEATED = 0.5  # share of repeated 4-grams above which an answer is degenerate
 DENSE = 10.0  # times that compression makes it smaller
+TOKENS = 8  # of an answer: fewer may all be marks of its end
 TASKS = 4  # of a step: fewer may share an answer by chance
 HEAD = 200  # characters of an answer that are compared between prompts
 
@@ -52,6 +55,14 @@ def _same(task: np.ndarray, heads: list[str]) -> float:
     pairs = {(int(t), head) for t, head in zip(task, heads, strict=True) if len(head) >= 8}
     counts = Counter(head for _, head in pairs)
     return counts.most_common(1)[0][1] / tasks if counts else 0.0
+
+
+@aggregate("wordless_share", "completion", "completion_tokens", text=True, needs=f"completion, {TOKENS} tokens or more")
+def wordless_share(samples: Chunk) -> Numbers:
+    """The share of answers without any text, of those that have tokens enough for one."""
+    counts = (samples.number("completion_tokens") >= TOKENS) & ~arrow.missing(samples.rows["completion"])
+    empty = np.array([not text.strip() for text in samples.texts("completion")], bool)
+    return samples.mean(np.where(counts, empty, np.nan))
 
 
 @aggregate("answers_read", "completion", "reward", text=True)

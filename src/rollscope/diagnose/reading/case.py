@@ -107,7 +107,8 @@ class Case:
 
     def _points(self, meaning: Meaning) -> Series | None:
         columns = self.run.series(meaning.logged)
-        step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64) / meaning.scale
+        step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64)
+        value = value if meaning.scale == 1 else value / meaning.scale
         step, value = self._continued(meaning, step, value)
         defined = np.isfinite(value)
         series = Series(step[defined], value[defined], meaning.logged).until(self.step)

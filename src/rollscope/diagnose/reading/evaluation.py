@@ -17,6 +17,7 @@ from rollscope.views.evals.task_scores import TaskScores, task_scores
 
 SCORE = re.compile(r"(eval|val-core|bench)/(?P<set>.+?)/(?P<score>[^/]+)/mean@\d+")
 NOT_A_SCORE = ("loss", "length", "tokens", "time", "seconds", "runtime", "entropy", "kl", "std", "per_second", "ratio")
+EVALUATION = ("eval/", "eval_", "val/", "test/", "validation/", "val-core/")  # how such names begin
 TRAINING_WORDS = ("reward", "accuracy", "acc", "score", "pass", "success", "solve", "win")
 
 
@@ -69,11 +70,7 @@ def _from_series(meanings: Iterable[Meaning], read: Any) -> Iterator[Evaluation]
 
 
 def _looks_like_a_score(name: str, m: Meaning) -> bool:
-    is_evaluation = m.evaluation or name.startswith(("eval/", "eval_", "val/", "test/", "validation/", "val-core/"))
-    last = name.rsplit("/", 2)
-    words = " ".join(last)
-    return (
-        is_evaluation
-        and not any(word in words for word in NOT_A_SCORE)
-        and any(word in words for word in TRAINING_WORDS)
-    )
+    if not (m.evaluation or name.startswith(EVALUATION)):
+        return False
+    words = " ".join(name.rsplit("/", 2))
+    return not any(word in words for word in NOT_A_SCORE) and any(word in words for word in TRAINING_WORDS)

@@ -70,7 +70,7 @@ class _Kept:
 
     def _read(self, steps: list[int] | None) -> pa.Table:
         """Samples of some steps; without steps all, which needs no search."""
-        columns = [*ALWAYS, *NARROW]
+        columns = ["id", "step", "split"] if self._is_text else [*ALWAYS, *NARROW]
         if steps is None:
             rows = self._run.samples(columns=columns, as_arrow=True)
         else:

@@ -7,7 +7,6 @@ always varies is noisy, and nothing changed.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from .live_numbers import MOST_SAMPLES, RESUMED, spread_steps
 COLUMNS = ("id", "step", "split", "task", "prompt", "completion", "reward", "score", "error")
 TOLERANCE = 1e-6
 Given = tuple[int, float, str]  # step, what was paid, id of the sample
-Answer = tuple[bytes, float, str]  # a hash of the prompt and the text, what was paid, id of the sample
+Answer = tuple[int, float, str]  # a hash of the prompt and the text, what was paid, id of the sample
 MOST_KEPT = 128  # steps whose answers are kept: those that are asked for, and some that were
 
 
@@ -49,8 +48,8 @@ class RepeatedAnswers:
         self._run = run
         self._marks: dict[int, int] = {}
         self._answers: dict[int, list[Answer]] = {}
-        self._keys: dict[int, frozenset[bytes]] = {}  # the answers of a step
-        self._twice: dict[int, frozenset[bytes]] = {}  # those that were given twice in it
+        self._keys: dict[int, frozenset[int]] = {}  # the answers of a step
+        self._twice: dict[int, frozenset[int]] = {}  # those that were given twice in it
 
     def drift(self, until: int | None = None) -> Drift:
         """Compare the rewards of identical answers in the steps whose text is read."""
@@ -59,7 +58,7 @@ class RepeatedAnswers:
         marks = StepMarks(steps, counts.at(steps) + RESUMED * self._run.resumes).by_step()
         self._refresh(marks)
         chosen = list(marks)
-        given: dict[bytes, list[Given]] = defaultdict(list)
+        given: dict[int, list[Given]] = defaultdict(list)
         again = self._again(chosen)
         for step in chosen if again else ():
             for key, paid, id in self._answers.get(step, ()):
@@ -67,10 +66,10 @@ class RepeatedAnswers:
                     given[key].append((step, paid, id))
         return compared([sorted(some) for some in given.values()])
 
-    def _again(self, steps: Collection[int]) -> set[bytes]:
+    def _again(self, steps: Collection[int]) -> set[int]:
         """The answers that were given more than once in these steps; nearly all were given once."""
-        seen: set[bytes] = set()
-        again: set[bytes] = set()
+        seen: set[int] = set()
+        again: set[int] = set()
         for step in steps:
             keys = self._keys.get(step, frozenset())
             again |= self._twice.get(step, frozenset())
@@ -119,10 +118,9 @@ def _answers(rows: pa.Table) -> Iterator[tuple[int, Answer]]:
         yield step, (_hashed(str(task or prompt or ""), text), paid, id)
 
 
-def _hashed(task: str, text: str) -> bytes:
-    """The same for the same answer to the same prompt. Texts may be long, and are many."""
-    words = f"{len(task)} {task}{text}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(words, digest_size=16).digest()
+def _hashed(task: str, text: str) -> int:
+    """The same for the same answer to the same prompt, in this process. Texts may be long."""
+    return hash((task, text))
 
 
 def compared(repeated: list[list[Given]]) -> Drift:

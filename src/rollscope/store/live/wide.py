@@ -109,6 +109,11 @@ class WideMetrics:
             return columns
         return [(shape, column) for shape, column in columns if not shape.scope] or columns
 
+    def is_alone(self, name: str, shape: Shape) -> bool:
+        """True if a name is in this shape alone, as far as the run as a whole is concerned."""
+        own = self.unscoped(name)
+        return len(own) == 1 and own[0][0] is shape
+
     def count(self, name: str) -> int:
         return sum(len(calls) for shape, _ in self.columns.get(name, ()) for calls in shape.calls)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rollscope.store import arrow
 from rollscope.store.arrow import ESCAPED, SEQ
 
 from .rows import Ints
@@ -24,7 +25,7 @@ def join(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 def _conformed(part: pa.Table, schema: pa.Schema) -> pa.Table:
     names = set(part.column_names)
-    columns = [part[f.name] if f.name in names else pa.nulls(len(part), f.type) for f in schema]
+    columns = [part[f.name] if f.name in names else arrow.nulls(len(part), f.type) for f in schema]
     return pa.table(columns, schema=schema)
 
 

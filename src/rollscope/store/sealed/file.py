@@ -186,7 +186,7 @@ class SealedFile:
     def count_by_step(self) -> StepMarks:
         """The number of rows of each step."""
         counts = self.read(["step"])["step"].drop_null().value_counts()
-        steps, rows = (np.asarray(counts.field(name), np.int64) for name in ("values", "counts"))
+        steps, rows = (arrow.filled(counts.field(name), 0) for name in ("values", "counts"))
         order = np.argsort(steps, kind="stable")
         return StepMarks(*paged.arrays([steps[order], rows[order]]))
 

@@ -17,7 +17,7 @@ from rollscope.errors import BadInput
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Shape
-from rollscope.store.name_index import FileNames
+from rollscope.store.names.of_files import FileNames
 from rollscope.store.numbers import buckets
 from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points
@@ -139,7 +139,7 @@ def _gather(folder: Folder, names: Sequence[str], window: Window, points: Merged
     fine = 1 if len(names) > 20 else 4  # a single chart can afford to read its rows
     for part, owners, rows in simple.values():
         if isinstance(part.file, SealedSet):
-            yield from _of_set(part.file, np.array(owners), np.array(rows), fine * window.buckets_over(part.file))
+            yield from of_set(part.file, np.array(owners), np.array(rows), fine * window.buckets_over(part.file))
         else:
             yield from _of_tail(part.file, dict(zip((part.names[i] for i in rows), owners, strict=True)))
 
@@ -156,7 +156,8 @@ def _of_group(group: same_shape.SharedNames, names: Sequence[str]) -> Iterator[O
         yield np.repeat([owner[name] for name in some], len(p.step)), Summaries.of(flat)
 
 
-def _of_set(sealed: SealedSet, owners: Ints, rows: Ints, count: float) -> Iterator[Owned]:
+def of_set(sealed: SealedSet, owners: Ints, rows: Ints, count: float) -> Iterator[Owned]:
+    """The summaries of some names of a set, fine enough for `count` buckets."""
     points = sealed.columns["points"][rows]
     for level in reversed(LEVELS):
         if points.max() >= level * count and (summaries := sealed.summaries(level)) is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rollscope.errors import BadInput
 from rollscope.store.folder import Folder
-from rollscope.store.name_index import Location
+from rollscope.store.names.locations import Location
 from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.rows import Rows
 

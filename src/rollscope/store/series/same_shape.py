@@ -15,7 +15,7 @@ import numpy as np
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Calls, Shape
-from rollscope.store.name_index import Location
+from rollscope.store.names.locations import Location
 from rollscope.store.numbers.merge import PLAIN, Points
 from rollscope.store.numbers.partial_sums import VECTOR
 from rollscope.store.numbers.rows import Floats, Ints, stretch_starts

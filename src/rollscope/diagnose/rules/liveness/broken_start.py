@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rollscope.diagnose.finding import Advice, Finding, Severity
-from rollscope.diagnose.needs import AboutRun
+from rollscope.diagnose.needs import AboutRun, FromSamples
 from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.reading.known import GROUP_STD, LENGTH
 from rollscope.diagnose.rule import Series, rule
@@ -24,7 +24,10 @@ ADVICE = (Advice("Fix the pipeline before the policy", "slime's step-0 checks, s
 @rule(
     "broken-start",
     needs=(AboutRun(),),
-    optional=("policy/ratio/mean", STALE, "advantage/std", GROUP_STD, LENGTH, REFERENCE, "critic/loss"),
+    optional=(
+        *("policy/ratio/mean", STALE, "advantage/std", GROUP_STD, LENGTH, REFERENCE, "critic/loss"),
+        FromSamples("wordless_share"),
+    ),
 )
 def broken_start(
     about: About,
@@ -35,17 +38,19 @@ def broken_start(
     length: Series | None = None,
     reference: Series | None = None,
     critic: Series | None = None,
+    wordless: Series | None = None,
     *,
     off: float = 0.05,
     lost: float = 0.1,
     away: float = 0.05,
+    unread: float = 0.5,
 ) -> Iterator[Finding]:
     """The pipeline is broken: its first step shows what no policy can cause.
 
     Before the first update, trainer and sampler hold the same weights, so the mean ratio is 1 and
     KL to a reference that is the starting point is 0. Advantages vary as the rewards in their
-    groups do, divided by their spread or not. Answers have tokens. A resumed run, old samples and
-    several passes over one batch are other cases, and are not judged.
+    groups do, divided by their spread or not. Answers have tokens, and tokens have a text. A
+    resumed run, old samples and several passes over one batch are other cases, and are not judged.
     """
     if ratio is not None and _is_first(ratio) and not _moved(about, stale):
         yield from _ratio(ratio, off)
@@ -55,6 +60,8 @@ def broken_start(
         yield from _empty(length)
     if reference is not None and _is_first(reference) and not _moved(about, stale):
         yield from _reference(reference, away)
+    if wordless is not None and _is_first(wordless):
+        yield from _wordless(wordless, unread)
 
 
 def _is_first(series: Series) -> bool:
@@ -89,6 +96,17 @@ def _empty(length: Series) -> Iterator[Finding]:
     if len(length) >= POINTS and float(length.value[:POINTS].max()) < TOKEN:
         said = f"{float(length.value[0]):.2g} tokens in the mean, from the first step on."
         yield _broken("Answers are empty", said, length, ("How the tokens are decoded", "The stop words"))
+
+
+def _wordless(wordless: Series, unread: float) -> Iterator[Finding]:
+    share = float(np.median(wordless.value[:POINTS]))
+    if len(wordless) >= POINTS and share >= unread:
+        said = f"{share:.0%} of the answers of the first steps have tokens, and no text at all."
+        look = (
+            "Which tokens are decoded: those of the prompt, of the padding, or none?",
+            "The tokenizer of the sampler",
+        )
+        yield _broken("The tokens of answers decode to nothing", said, wordless, look)
 
 
 def _reference(reference: Series, away: float) -> Iterator[Finding]:

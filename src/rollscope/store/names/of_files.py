@@ -1,26 +1,21 @@
-"""Where each name of a run lies, and what its files know about it, so most questions need no rows.
-
-A name is *simple* if its files follow each other: each has complete points (one attempt, one scope,
-already merged), no two share a step, no later attempt took over, and it is not a running total.
-Then its last value is the last file's, and its buckets are the files' buckets end to end.
-"""
+"""What each file of a run knows about its names, so that most questions need no rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Shape
-from rollscope.store.numbers import counters
 from rollscope.store.numbers.merge import merge
 from rollscope.store.numbers.rows import Floats, Ints
 from rollscope.store.sealed.reader import SealedSet
+
+TYPES = (bool, np.int64, np.int64, np.int64, np.int64, np.float64, np.int64)  # of the columns of `FileNames`
 
 
 @dataclass(slots=True)
@@ -60,37 +55,53 @@ def of_set(sealed: SealedSet) -> FileNames:
     return FileNames(sealed, list(sealed.names), kinds, *(columns.get(name, empty) for name in names))
 
 
-def of_tail(tail: Tail) -> FileNames:
+@dataclass(slots=True)
+class Layout:
+    """The names of a live log by the shape that answers for them; it changes with them alone."""
+
+    shapes: list[tuple[Shape, Ints]]  # a shape, and its columns
+    names: list[str]  # those of the shapes, then the others
+    kinds: list[str]  # of the former
+    size: tuple[int, int]  # of the log when it was made: shapes, and names logged one by one
+
+    @classmethod
+    def of(cls, tail: Tail) -> Layout:
+        wide, long = tail.metrics.wide, tail.metrics.long
+        layout = cls([], [], [], _size(tail))
+        for shape in list(wide.shapes.values()):
+            alone = [name not in long.codes and wide.is_alone(name, shape) for name in shape.names]
+            columns = np.flatnonzero(alone)
+            layout.shapes.append((shape, columns))
+            layout.names += [shape.names[i] for i in columns.tolist()]
+            layout.kinds += [shape.kinds[i] for i in columns.tolist()]
+        layout.names += sorted(tail.metrics.names() - set(layout.names))
+        return layout
+
+    def fits(self, tail: Tail) -> bool:
+        return self.size == _size(tail)
+
+
+def _size(tail: Tail) -> tuple[int, int]:
+    return len(tail.metrics.wide.shapes), len(tail.metrics.long.codes)
+
+
+def of_tail(tail: Tail, layout: Layout) -> FileNames:
     """The names of a live log. A shape whose steps ascend answers for all its names at once."""
-    wide, long = tail.metrics.wide, tail.metrics.long
-    facts: dict[str, NameFacts] = {}
-    for shape in wide.shapes.values():
-        complete, attempt, lo, hi, rows, time_ns = _of_shape(shape)
-        last = shape.calls[-1].values[-1].tolist()
-        for column, name in enumerate(shape.names):
-            if name not in long.codes and len(own := wide.unscoped(name)) == 1 and own[0][0] is shape:
-                kind = shape.kinds[column]
-                facts[name] = NameFacts(kind, complete, attempt, lo, hi, rows, last[column], time_ns)
-    facts |= _of_long(tail, long.codes.keys() - wide.columns.keys())
-    for name in tail.metrics.names() - facts.keys():
-        facts[name] = _of_rows(tail, name)
-    return _as_columns(tail, facts)
+    parts = [_of_columns(shape, columns) for shape, columns in layout.shapes]
+    rest = layout.names[len(layout.kinds) :]
+    known = _of_long(tail, tail.metrics.long.codes.keys() - tail.metrics.wide.columns.keys()) if rest else {}
+    facts = [known.get(name) or _of_rows(tail, name) for name in rest]
+    kinds, *others = list(zip(*facts, strict=True)) or [()] * 8
+    parts.append([np.array(values, kind) for values, kind in zip(others, TYPES, strict=True)])
+    columns = (np.concatenate(some) for some in zip(*parts, strict=True))
+    return FileNames(tail, layout.names, [*layout.kinds, *kinds], *columns)
 
 
-def _as_columns(tail: Tail, facts: dict[str, NameFacts]) -> FileNames:
-    kind, complete, attempt, lo, hi, rows, last, time_ns = list(zip(*facts.values(), strict=True)) or [()] * 8
-    return FileNames(
-        tail,
-        list(facts),
-        list(kind),
-        np.array(complete, bool),
-        np.array(attempt, np.int64),
-        np.array(lo, np.int64),
-        np.array(hi, np.int64),
-        np.array(rows, np.int64),
-        np.array(last, np.float64),
-        np.array(time_ns, np.int64),
-    )
+def _of_columns(shape: Shape, columns: Ints) -> list[NDArray[Any]]:
+    """The facts of some names of a shape, as columns."""
+    *shared, time_ns = _of_shape(shape)
+    last = shape.calls[-1].values[-1][columns]
+    return [np.full(len(columns), value, kind) for value, kind in zip((*shared, last, time_ns), TYPES, strict=True)]
 
 
 def _of_shape(shape: Shape) -> tuple[bool, int, int, int, int, int]:
@@ -135,41 +146,3 @@ def _of_rows(tail: Tail, name: str) -> NameFacts:
     kind, attempt = words.words[int(rows.kind[-1])], int(rows.attempt[-1])
     steps = int(rows.step.min()), int(rows.step.max())
     return NameFacts(kind, bool(one) and rising, attempt, *steps, len(rows), *last)
-
-
-@dataclass(slots=True)
-class Location:
-    """The files that have a name, in order of their steps, and its row in the names of each."""
-
-    parts: list[tuple[FileNames, int]]
-    simple: bool
-
-    @property
-    def rows(self) -> int:
-        return sum(int(part.rows[i]) for part, i in self.parts)
-
-
-def locate(files: list[FileNames], resumed: Mapping[int, int]) -> dict[str, Location]:
-    """Find every name in the files of a run."""
-    parts: dict[str, list[tuple[FileNames, int]]] = {}
-    for file in files:
-        for i, name in enumerate(file.names):
-            parts.setdefault(name, []).append((file, i))
-    complete = {id(file): (file.complete & _is_current(file, resumed)).tolist() for file in files}
-    return {name: _location(where, complete) for name, where in parts.items()}
-
-
-def _is_current(file: FileNames, resumed: Mapping[int, int]) -> NDArray[np.bool_]:
-    """Names of which no later attempt took over a step."""
-    keep = np.ones(len(file.names), bool)
-    for newer, first in resumed.items():
-        keep &= (file.attempt >= newer) | (file.hi < first)
-    return keep
-
-
-def _location(parts: list[tuple[FileNames, int]], complete: dict[int, list[bool]]) -> Location:
-    simple = all(complete[id(file)][i] and file.kind[i] != counters.KIND for file, i in parts)
-    if len(parts) > 1:
-        parts.sort(key=lambda part: part[0].lo[part[1]])
-        simple = simple and all(a[0].hi[a[1]] < b[0].lo[b[1]] for a, b in pairwise(parts))
-    return Location(parts, simple)
