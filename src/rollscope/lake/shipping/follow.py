@@ -18,7 +18,7 @@ from rollscope.store.listing.entries import is_run
 from .push import Pushed
 
 TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
-LONGEST_TICK = 8.0  # while the lake is slow
+LONGEST_TICK = 10.0  # while the lake is slow
 SLOW = 3.0  # times as long as a ship took: a lake that many ship to is asked less often
 LONGEST_WAIT = 60.0  # after failures
 REFUSED_WAIT = 3600.0  # after the server refused the token: a person must change something

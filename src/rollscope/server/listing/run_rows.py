@@ -12,12 +12,13 @@ import json
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from rollscope.server.library import CROWDED_SECONDS, Busy, Library
+from rollscope.server.library import CROWDED_SECONDS, NEVER, Busy, Library
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import Entry
 from rollscope.store.listing.index import Index, Row, is_current
@@ -35,6 +36,7 @@ PATIENCE = 1.0  # seconds after which the others are left for the next answer
 STILL_SECONDS = 2.0  # a living run whose files do not change is read again: silence may end it
 BUSY_SECONDS = 0.2  # a living run that another request uses for longer is shown as it was
 SLOT_SECONDS = 5.0  # a page of a run need not look at all others
+MANY = 8  # answers within a second: more than the pages of one person ask for
 NEWS_SECONDS = 2.0  # between two events while a large store is read
 CHANGING = ("state", "heard_ns", "slot", "findings", "name", "note", "archived", "tags")  # added for each answer
 FACTS = ("id", "project", "started_ns", "recorded_name", "tags")
@@ -65,6 +67,8 @@ class RunRows:
         self._kept: dict[str, Kept] = {}
         self._living: dict[str, Kept] = {}  # the last rows of runs that are not over
         self._looked: dict[str, tuple[tuple[float, int], float]] = {}  # the files they were read from, and when
+        self._checked: dict[str, float] = {}  # when their files were last looked at
+        self._asked: deque[float] = deque(maxlen=MANY)  # when answers were last asked for
         self._index: Index | None = None
         self._reading = threading.Lock()  # one run is read at a time, so that none is read twice
         self._slots: dict[str, int] = {}
@@ -76,8 +80,9 @@ class RunRows:
 
     def rows(self) -> tuple[list[Kept], int]:
         """The row of every run, as far as it is known within a second, and how many are not."""
-        rows, unknown = self._known()
         began = time.monotonic()
+        self._asked.append(began)
+        rows, unknown = self._known()
         for count, entry in enumerate(unknown):
             if count >= AT_LEAST and time.monotonic() - began > PATIENCE:
                 self._incomplete = True
@@ -111,6 +116,7 @@ class RunRows:
         """A run is no longer running: the next answer waits for its row, however busy it is."""
         self._living.pop(id, None)
         self._looked.pop(id, None)
+        self._checked.pop(id, None)
 
     def heard(self, id: str) -> float:
         """When a file of a run that is over last grew, in seconds since the epoch."""
@@ -180,14 +186,20 @@ class RunRows:
     def _read(self, entry: Entry) -> Kept:
         if entry.problem:
             raise PermissionError(entry.problem)
-        files, now, living = self.library.fingerprint(entry.id), time.monotonic(), self._living.get(entry.id)
-        looked = self._looked.get(entry.id)
+        now, living, looked = time.monotonic(), self._living.get(entry.id), self._looked.get(entry.id)
+        if living is not None and now - self._checked.get(entry.id, NEVER) < CROWDED_SECONDS and self._is_crowded(now):
+            return living
+        self._checked[entry.id], files = now, self.library.fingerprint(entry.id)
         if living is not None and looked is not None and looked[0] == files and now - looked[1] < STILL_SECONDS:
             return living
         made = self._read_now(entry, files[0] * 1e9, living)
         if made is not living and time.time() - files[0] > CROWDED_SECONDS:  # a reader may not have seen it yet
             self._looked[entry.id] = files, now
         return made
+
+    def _is_crowded(self, now: float) -> bool:
+        """True if many ask: then they share what was read of living runs, for a second."""
+        return len(self._asked) == MANY and now - self._asked[0] < CROWDED_SECONDS
 
     def _read_now(self, entry: Entry, heard_ns: float, living: Kept | None) -> Kept:
         if living is not None or self.library.is_open(entry.id):
