@@ -19,8 +19,9 @@ import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
-from rollscope.server.listing import finding_counts
+from rollscope.server.listing import finding_counts, run_rows
 from rollscope.server.listing.finding_counts import FindingCounts
+from rollscope.server.listing.run_rows import RunRows
 
 from ..store.test_deleted import LIVING
 
@@ -149,3 +150,21 @@ def test_a_run_that_cannot_be_read_is_tried_once_and_told_of_once(root: Path, mo
         counts.close()
         worker.join()
         doctor.close()
+
+
+def test_many_who_ask_share_what_was_read_of_a_living_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_rows, "CROWDED_SECONDS", 3600.0)  # however slow the machine is
+    with rs.init(project="p", id="living", dir=tmp_path, host=False) as run:
+        run.log({"a": 1.0}, step=0)
+        rows, looks = RunRows(Library(str(tmp_path))), []
+        fingerprint = rows.library.fingerprint
+        monkeypatch.setattr(rows.library, "fingerprint", lambda id: looks.append(id) or fingerprint(id))
+        for _ in range(run_rows.MANY - 1):
+            assert [kept.state for kept in rows.rows()[0]] == ["running"]
+        assert len(looks) == run_rows.MANY - 1  # few ask: every answer looks at the files
+        for _ in range(5):
+            assert [kept.facts["id"] for kept in rows.rows()[0]] == ["living"]
+        assert len(looks) == run_rows.MANY - 1
+        rows.ended("living")  # an end is never shared: the next answer looks
+        rows.rows()
+        assert len(looks) == run_rows.MANY
