@@ -46,6 +46,7 @@ def follow(
     """
     _wait_for_run(path, sleep)
     pusher, folder, wait, quiet = begin(path), Folder(path), TICK_SECONDS, 0  # one folder: a look reads what is new
+    down = False
     while quiet < 2:  # a run that is over is sealed and merged meanwhile: until two looks find nothing
         folder.refresh()
         over, began = state.state(folder) != "running", clock()
@@ -58,15 +59,15 @@ def follow(
                 raise
             if wait != REFUSED_WAIT:
                 say(f"shipping is refused, and tried again every hour; the run's folder keeps everything: {error}")
-            wait, quiet = REFUSED_WAIT, 0
+            wait, quiet, down = REFUSED_WAIT, 0, True
         except (RollscopeError, OSError) as error:
-            if wait <= LONGEST_TICK:
+            if not down:
                 say(f"nothing is lost, the run's folder keeps it, and shipping is tried again: {error}")
-            wait, quiet = min(2 * wait, LONGEST_WAIT), 0
+            wait, quiet, down = min(2 * wait, LONGEST_WAIT), 0, True
         else:
-            if wait > LONGEST_TICK:
+            if down:
                 say("the lake is back, and has everything again")
-            wait = min(max(TICK_SECONDS, SLOW * (clock() - began)), LONGEST_TICK)
+            wait, down = min(max(TICK_SECONDS, SLOW * (clock() - began)), LONGEST_TICK), False
             quiet = quiet + 1 if over and not pushed.ships else 0
             shipped(pushed)
         if quiet < 2:
