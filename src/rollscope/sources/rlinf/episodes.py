@@ -7,15 +7,17 @@ RLinf saves shows all environments of a stage, so it belongs to each of their ep
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
+from rollscope.sources.intake.media import keep
+from rollscope.sources.live.quiet import print_once
 from rollscope.sources.live.values import scalar
 from rollscope.sources.live.wrap import after, before
 
 from .videos import Video, latest, wrapped
 
+PATIENCE = 1.0  # seconds that a round waits for the disk
 Row = dict[str, Any]
 
 
@@ -139,18 +141,18 @@ class Episodes:
                 self._videos[self._mode, stage] = video.number
                 self._keep(video, stage, waiting)
         self._epochs += 1
+        if self._recorder.run is not None:  # Ray may kill this worker as soon as the round is over
+            self._recorder.run.flush(PATIENCE)
 
     def _keep(self, video: Video, stage: int, episodes: list[tuple[str, int]]) -> None:
+        """Copy the video, which RLinf may write over later, and show it with its episodes."""
         run, step = self._recorder.run, episodes[-1][1]
-        inside = f"media/{self._mode}_{step}_{self._recorder.rank}.{stage}_{self._epochs}{video.path.suffix}"
-
-        def copy() -> None:
-            (run.folder / "media").mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(video.path, run.folder / inside)  # RLinf writes over its own when it resumes
-            for id, at in episodes:
-                run.log_samples([{"id": id, "media": [{"kind": "video", "path": inside}]}], step=at)
-
-        self._recorder.behind.put(copy)
+        name = f"{self._mode}_{step}_{self._recorder.rank}.{stage}_{self._epochs}{video.path.suffix}"
+        if (why := keep(video.path, run.folder / "media", name)) is not None:
+            print_once(f"rollscope: the video '{video.path}' is not kept: {why}")
+            return
+        for id, at in episodes:
+            run.log_samples([{"id": id, "media": [{"kind": "video", "path": f"media/{name}"}]}], step=at)
 
 
 def outcome(values: Mapping[str, list[Any]], i: int) -> Row:
