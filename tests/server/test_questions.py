@@ -79,6 +79,14 @@ def _kill_at_work(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
+def test_a_client_that_leaves_as_its_answer_comes_costs_the_next_question_nothing(store: Path) -> None:
+    with one() as worker:
+        for _ in range(8):
+            worker.begin()
+            assert json.loads(worker.ask("sql", 10.0, question(store, "select 1 as one")).read())["total"] == 1
+            worker.stop()
+
+
 def test_a_question_that_got_no_processor_may_be_asked_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is held still looks like one on a machine with a thousand others."""
     monkeypatch.setattr(worker_module, "GRACE", 0.0)

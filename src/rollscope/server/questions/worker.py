@@ -69,14 +69,16 @@ class Worker:
         return self._process is not None and self._process.poll() is None
 
     def begin(self) -> None:
-        """Forget that an earlier question was stopped."""
+        """Forget that an earlier question was stopped, and the process that was killed with it."""
+        if self._stopped:  # also a process that had answered by then: it dies a moment later
+            self.close()
         self._stopped = False
 
     def stop(self) -> None:
         """End the process, from any thread. A question that it is answering fails."""
         self._stopped = True
-        if self._process is not None:
-            self._process.kill()
+        if (process := self._process) is not None:
+            process.kill()
 
     def close(self) -> None:
         """End the process and wait until it is gone."""
