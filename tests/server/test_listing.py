@@ -152,19 +152,30 @@ def test_a_run_that_cannot_be_read_is_tried_once_and_told_of_once(root: Path, mo
         doctor.close()
 
 
-def test_many_who_ask_share_what_was_read_of_a_living_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_who_ask_share_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_rows, "CROWDED_SECONDS", 3600.0)  # however slow the machine is
-    with rs.init(project="p", id="living", dir=tmp_path, host=False) as run:
-        run.log({"a": 1.0}, step=0)
-        rows, looks = RunRows(Library(str(tmp_path))), []
-        fingerprint = rows.library.fingerprint
-        monkeypatch.setattr(rows.library, "fingerprint", lambda id: looks.append(id) or fingerprint(id))
-        for _ in range(run_rows.MANY - 1):
-            assert [kept.state for kept in rows.rows()[0]] == ["running"]
-        assert len(looks) == run_rows.MANY - 1  # few ask: every answer looks at the files
-        for _ in range(5):
-            assert [kept.facts["id"] for kept in rows.rows()[0]] == ["living"]
-        assert len(looks) == run_rows.MANY - 1
-        rows.ended("living")  # an end is never shared: the next answer looks
-        rows.rows()
-        assert len(looks) == run_rows.MANY
+    rows, made = RunRows(Library(str(tmp_path))), list[int]()
+
+    def answer(asked: str = "list") -> bytes:
+        return rows.answer(asked, lambda: made.append(len(made)) or b"%d" % made[-1])
+
+    for _ in range(run_rows.MANY - 1):
+        answer()
+    assert len(made) == run_rows.MANY - 1  # few ask: each has an answer of its own
+    assert {answer() for _ in range(5)} == {b"%d" % made[-1]} and len(made) == run_rows.MANY - 1
+    newest = len(made)
+    for changes in (rows.told, lambda: rows.ended("living"), lambda: rows.forget("over")):
+        changes()
+        assert answer() == b"%d" % newest == answer()  # nobody sees the list from before
+        newest += 1
+    assert answer("another question") == b"%d" % newest
+
+
+def test_in_a_crowd_everybody_sees_their_own_changes(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_rows, "CROWDED_SECONDS", 3600.0)
+    for _ in range(run_rows.MANY):
+        runs(client)
+    say(client, "rename", "r0", "mine")
+    assert runs(client)["r0"]["name"] == "mine"
+    assert client.post("/api/bin", json={"ids": ["r0"]}).status_code == 200
+    assert "r0" not in runs(client)

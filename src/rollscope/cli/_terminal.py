@@ -10,6 +10,8 @@ from rollscope.visible import json_text, visible
 if TYPE_CHECKING:
     from rich.text import Text
 
+LONGEST = 1000  # characters of a name that are printed
+
 
 def say(text: str, file: IO[str] | None = None) -> None:
     """Print text that may hold names and paths."""
@@ -29,8 +31,13 @@ def styled(value: Any, style: str = "") -> Text:
 
 
 def in_line(value: Any) -> str:
-    """A name as visible text without a line break: it cannot look like a second row."""
-    return visible(str(value)).replace("\n", "<U+000A>").replace("\t", "<U+0009>")
+    """A name as visible text without a line break: it cannot look like a second row.
+
+    One of megabytes is cut: it would leave nothing else on the screen.
+    """
+    text = str(value)
+    line = visible(text[:LONGEST]).replace("\n", "<U+000A>").replace("\t", "<U+0009>")
+    return line if len(text) <= LONGEST else f"{line}… ({len(text):,} characters)"
 
 
 def single_line(text: str, width: int) -> str:

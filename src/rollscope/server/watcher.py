@@ -141,10 +141,12 @@ class Watcher:
     def tell_findings(self, id: str) -> None:
         """Tell listeners that a run's findings changed. Any thread may call this."""
         self._new_findings[id] = time.time()
+        self.rows.told()
         self._tell_soon(self._event(id, None, "", ["findings"]))
 
     def tell_runs(self) -> None:
         """Tell listeners that the list of runs has more rows. Any thread may call this."""
+        self.rows.told()
         self._tell_soon({"kind": "runs"})
 
     def _tell_soon(self, event: Event) -> None:

@@ -13,12 +13,12 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from rollscope.server.library import CROWDED_SECONDS, NEVER, Busy, Library
+from rollscope.server.library import CROWDED_SECONDS, Busy, Library
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import Entry
 from rollscope.store.listing.index import Index, Row, is_current
@@ -63,11 +63,10 @@ class RunRows:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self.pages: Shared[bytes] = Shared()
+        self._pages: Shared[bytes] = Shared()
         self._kept: dict[str, Kept] = {}
         self._living: dict[str, Kept] = {}  # the last rows of runs that are not over
         self._looked: dict[str, tuple[tuple[float, int], float]] = {}  # the files they were read from, and when
-        self._checked: dict[str, float] = {}  # when their files were last looked at
         self._asked: deque[float] = deque(maxlen=MANY)  # when answers were last asked for
         self._index: Index | None = None
         self._reading = threading.Lock()  # one run is read at a time, so that none is read twice
@@ -75,13 +74,31 @@ class RunRows:
         self._coloured = 0.0  # when the slots were last made
         self._closed = False
         self._incomplete = False  # the last answer lacked some runs
+        self._told = 0  # events after which an answer must be newer than they are
+
+    # ---- the answer
+
+    def answer(self, asked: Hashable, make: Callable[[], bytes]) -> bytes:
+        """An answer that `make` makes of the rows: in a crowd one of up to a second ago.
+
+        It is never older than the last run that came, went or ended, nor than anything else that
+        `asked` names.
+        """
+        now, key = time.monotonic(), (asked, self._told, tuple(self.library.ids()))
+        self._asked.append(now)
+        if self._is_crowded(now):
+            return self._pages.recent(key, make, CROWDED_SECONDS)
+        return self._pages.get(key, make)
+
+    def told(self) -> None:
+        """Pages are told that the list has changed: no answer from before it is given again."""
+        self._told += 1
 
     # ---- rows
 
     def rows(self) -> tuple[list[Kept], int]:
         """The row of every run, as far as it is known within a second, and how many are not."""
         began = time.monotonic()
-        self._asked.append(began)
         rows, unknown = self._known()
         for count, entry in enumerate(unknown):
             if count >= AT_LEAST and time.monotonic() - began > PATIENCE:
@@ -111,12 +128,13 @@ class RunRows:
     def forget(self, id: str) -> None:
         """Read a run's row again when it is next asked for."""
         self._kept.pop(id, None)
+        self.told()
 
     def ended(self, id: str) -> None:
         """A run is no longer running: the next answer waits for its row, however busy it is."""
         self._living.pop(id, None)
         self._looked.pop(id, None)
-        self._checked.pop(id, None)
+        self.told()
 
     def heard(self, id: str) -> float:
         """When a file of a run that is over last grew, in seconds since the epoch."""
@@ -187,9 +205,7 @@ class RunRows:
         if entry.problem:
             raise PermissionError(entry.problem)
         now, living, looked = time.monotonic(), self._living.get(entry.id), self._looked.get(entry.id)
-        if living is not None and now - self._checked.get(entry.id, NEVER) < CROWDED_SECONDS and self._is_crowded(now):
-            return living
-        self._checked[entry.id], files = now, self.library.fingerprint(entry.id)
+        files = self.library.fingerprint(entry.id)
         if living is not None and looked is not None and looked[0] == files and now - looked[1] < STILL_SECONDS:
             return living
         made = self._read_now(entry, files[0] * 1e9, living)
@@ -198,7 +214,7 @@ class RunRows:
         return made
 
     def _is_crowded(self, now: float) -> bool:
-        """True if many ask: then they share what was read of living runs, for a second."""
+        """True if many ask: then an answer of up to a second ago will do."""
         return len(self._asked) == MANY and now - self._asked[0] < CROWDED_SECONDS
 
     def _read_now(self, entry: Entry, heard_ns: float, living: Kept | None) -> Kept:

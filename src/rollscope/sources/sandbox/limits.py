@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 MB, GB = 1 << 20, 1 << 30
 NONE = 1 << 60  # stands for no limit
 FILES = 10_000  # files of a folder whose sizes are added up
+LEVELS = 16  # of folders in it that are looked into: no source keeps a run deeper
 WALL = 4  # seconds on the clock for a second of CPU time: a busy machine is not a bomb
 
 
@@ -50,8 +52,20 @@ def size_on_disk(path: Path) -> int:
     """Bytes that a file or the files of a folder take on the disk; a hole takes none."""
     if not path.is_dir():
         return _blocks(path)
-    below = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-    return sum(_blocks(file) for file in islice(below, FILES))
+    return sum(_blocks(file) for file in islice(_below(path, LEVELS), FILES))
+
+
+def _below(folder: Path, levels: int) -> Iterator[Path]:
+    """The files of a folder, and of those in it that are no links."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)
+        elif levels:
+            yield from _below(Path(entry.path), levels - 1)
 
 
 def _blocks(path: Path) -> int:

@@ -50,7 +50,8 @@ def index(request: Request, library: Lib, newest: Newest = None) -> RunList:
     an event tells when to ask again.
     """
     rows: RunRows = request.app.state.rows
-    answer = rows.pages.get(newest, lambda: _index(request, library, newest))
+    said = len(request.app.state.project.follow())  # what somebody just said is in their next answer
+    answer = rows.answer((newest, said), lambda: _index(request, library, newest))
     return answer  # type: ignore[return-value]  # the same shape, encoded already
 
 
