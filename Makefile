@@ -5,17 +5,28 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-rooms test-pages test-floors test-frameworks test-frameworks-all team postgres nginx check fmt bench docs pictures docs-check setup chromium clean
+PARTS := test-rooms test-sources test-server test-pages
+# Tests wait for processes more than they compute: three parts at once fill two cores.
+TOGETHER := --jobs=3 --output-sync=target
+
+.PHONY: run test $(PARTS) test-floors test-frameworks test-frameworks-all team postgres nginx check fmt bench docs pictures docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
 
-# In two parts, which CI runs side by side.
+# In parts, each of which is said when it is over. CI runs the other tests beside them.
 test:
-	$(MAKE) --keep-going test-rooms test-pages
+	@echo "The tests run in $(words $(PARTS)) parts. Each says what it found when it is over."
+	$(MAKE) --keep-going $(if $(filter -j%,$(MAKEFLAGS)),,$(TOGETHER)) $(PARTS)
 
 test-rooms: $(VENV)/.test
-	$(BIN)/python -m pytest --ignore=tests/web
+	$(BIN)/python -m pytest --ignore=tests/web --ignore=tests/server --ignore=tests/sources --ignore=tests/sinks --ignore=tests/guides
+
+test-sources: $(VENV)/.test
+	$(BIN)/python -m pytest tests/sources tests/sinks tests/guides
+
+test-server: $(VENV)/.test
+	$(BIN)/python -m pytest tests/server
 
 test-pages: $(VENV)/.test $(VENV)/.web chromium
 	$(BIN)/python -m pytest tests/web
