@@ -220,6 +220,7 @@ def marks(folder: Path) -> dict[str, str]:
     return {
         "trainers": f"{folder}/over",
         "shippers": f"push {folder}/runs",
+        "server, shipping": f"serving.child {folder}",
         "server": f"serve --lake {folder}",
         "PostgreSQL": f"-D {folder}/pg",
         "S3": f"serve s3 {folder}",

@@ -16,6 +16,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "strict_json": set(),
     "isolated": set(),
     "visible": set(),
+    "memory": {"errors", "store"},
     "whole_file": {"errors"},
     "statistics": {"errors"},
     "catalog": {"errors"},
@@ -35,7 +36,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "swanlab": {"sources"},
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
     "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible", "whole_file"},
-    "lake": {"access", "catalog", "store", "views", "errors"},
+    "lake": {"access", "catalog", "store", "views", "errors", "isolated", "memory"},
     "diagnose": {"catalog", "statistics", "store", "trust", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
     "scan": {"lake", "store", "views", "errors", "isolated"},
@@ -76,7 +77,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
             "trainer",
             "server",
         ),
-        *("errors", "strict_json", "isolated", "visible", "whole_file"),
+        *("errors", "strict_json", "isolated", "memory", "visible", "whole_file"),
     },
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -198,7 +199,8 @@ def test_a_server_looks_again_whatever_a_look_raised(
 ) -> None:
     life.grow()
     pushed(lake, life)
-    said, look, raised = list[str](), server.look, iter([KeyError("a bug"), None, SystemExit()])
+    said, looked, look = list[str](), list[float](), server.look
+    raised = iter([KeyError("a bug"), None, SystemExit()])
 
     def next_look() -> int:
         if error := next(raised):
@@ -208,9 +210,10 @@ def test_a_server_looks_again_whatever_a_look_raised(
     monkeypatch.setattr(mirroring, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(server, "look", next_look)
     with pytest.raises(SystemExit):
-        server._keep(said.append)
+        server._keep(said.append, looked.append)
     check_cache(server, life)
     assert said == ["the lake cannot be read, and what was fetched is shown: 'a bug'"]
+    assert looked == [server.looked] and looked[0] <= time.monotonic()
 
 
 def test_a_look_may_forget_the_files_of_a_run_while_a_ship_takes_it(

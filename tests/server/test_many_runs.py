@@ -145,7 +145,7 @@ def test_four_hundred_files_do_not_make_a_server_deaf(root: Path) -> None:
 
 def test_a_server_raises_its_soft_limit_of_files() -> None:
     program = (
-        "import resource\nfrom rollscope.server import memory\n"
+        "import resource\nfrom rollscope import memory\n"
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))\n"
         "memory.prepare()\nprint(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"

@@ -166,7 +166,7 @@ def test_results_of_an_older_state_of_the_run_are_not_kept(run: rs.Run, tmp_path
 
 LARGE_BUFFERS = """
 import ctypes, sys
-from rollscope.server import memory
+from rollscope import memory
 libc = ctypes.CDLL(None)
 class Info(ctypes.Structure):
     _fields_ = [(str(i), ctypes.c_size_t) for i in range(10)]
@@ -191,7 +191,7 @@ def test_large_buffers_never_share_pages_with_what_is_kept() -> None:
 
 def test_a_server_does_not_load_pandas_for_arrow() -> None:
     program = (
-        "import sys; from rollscope.server import memory; memory.prepare();"
+        "import sys; from rollscope import memory; memory.prepare();"
         "import numpy as np, pyarrow as pa; table = pa.table({'a': np.arange(3)});"
         "assert np.asarray(table['a']).sum() == 3 and table.sort_by('a').num_rows == 3;"
         "assert 'pandas' not in sys.modules"

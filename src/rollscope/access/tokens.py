@@ -95,6 +95,14 @@ def good(book: Book, token: Token) -> Token:
     return token
 
 
+def still_good(book: Book, token: Token) -> None:
+    """Refuse a token that was revoked, or whose end has come, since it was checked."""
+    found = book.token(token.id)
+    if found is None:
+        raise NotSignedIn(f"the token of {token.name!r} is gone")
+    good(book, found[0])
+
+
 def revoke(book: Book, named: str, by: str) -> list[Token]:
     """Revoke the token of this id, or every token of this name."""
     every = book.tokens()

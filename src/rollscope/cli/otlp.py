@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from rollscope.server import memory
+from rollscope import memory
 
 from ._listener import listen
 from ._terminal import print_json, say

@@ -19,22 +19,20 @@ import time
 import webbrowser
 from typing import TYPE_CHECKING
 
+from rollscope import memory
 from rollscope.access.book import Book
 from rollscope.errors import BadInput
 from rollscope.lake import place
-from rollscope.server import memory
 
 from ._book import book, exists
 from ._listener import listen
 from ._terminal import print_json, say
 
 if TYPE_CHECKING:
-    from rollscope.lake.cache.mirroring import Mirroring
-    from rollscope.lake.serving.intake import Intake
+    from rollscope.lake.serving.worker import Worker
     from rollscope.server.sign_in.provider import Provider
 
 PORT = 7700
-FIRST_RUNS = 50  # of a lake that are there before the page opens; the others follow
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,12 +99,12 @@ def run(args: argparse.Namespace) -> int:
         _check_open_to_network(args.host, args.port, args.insecure)
     listener = listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path, "https" if args.certificate else "http")
-    mirroring = _mirroring(lake) if lake else None
-    folder, behind = (own, None) if mirroring is None else (mirroring.folder, mirroring.behind)
+    worker = _worker(lake) if lake else None
+    folder, behind = (own, None) if worker is None else (worker.folder, worker.behind)
     hosts, receiver = {*LOCAL, args.host, *args.host_name}, Receiver(own)
-    intake = _intake(mirroring) if mirroring and (tokens or _is_loopback(args.host)) else None
+    ships = worker if tokens or _is_loopback(args.host) else None
     rules = hosts, args.root_path, args.dev, args.behind_proxy
-    app = create(folder, *rules, targets, receiver, tokens, intake, behind, provider)
+    app = create(folder, *rules, targets, receiver, tokens, ships, behind, provider)
     server = Server(app, args.certificate, args.key)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
@@ -115,28 +113,22 @@ def run(args: argparse.Namespace) -> int:
     if not args.no_browser and not args.json:
         threading.Timer(0.4, webbrowser.open, [url]).start()
     memory.keep_trimming()
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    finally:
+        if worker is not None:
+            worker.close()
     return 0
 
 
-def _mirroring(lake: str) -> Mirroring:
-    """The cache of a lake, whose list of runs a thread keeps equal to it."""
-    from rollscope.lake.cache.mirroring import Mirroring
+def _worker(lake: str) -> Worker:
+    """The process that keeps the cache of a lake equal to it, and ships what trainers send.
 
-    mirroring = Mirroring(place.read(lake))
-    mirroring.look(most=FIRST_RUNS)  # a lake that cannot be read is said before the page opens
-    mirroring.keep_looking(lambda text: say(text, sys.stderr))
-    return mirroring
+    A lake that cannot be read is said before the page opens.
+    """
+    from rollscope.lake.serving.worker import Worker
 
-
-def _intake(mirroring: Mirroring) -> Intake:
-    """What ships to a lake the runs that trainers send; the cache has them at once."""
-    from rollscope.lake.serving import team
-    from rollscope.lake.serving.intake import Intake
-    from rollscope.lake.serving.quotas import Quotas
-
-    where = mirroring.place
-    return Intake(where, Quotas(where, team.read(where).quotas), mirroring.shipped)
+    return Worker(place.read(lake), lambda text: say(text, sys.stderr))
 
 
 def _provider(path: str) -> Provider:

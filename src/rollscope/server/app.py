@@ -64,7 +64,7 @@ from .shapes import Health
 from .watcher import Watcher
 
 if TYPE_CHECKING:
-    from rollscope.lake.serving.intake import Intake
+    from rollscope.lake.serving.worker import Worker
 
 RESOURCES = (  # the first ones are asked most: routes are tried one after the other
     *(lake, series, runs, timeline, points, overview, findings, notes, samples, rollouts, why),
@@ -87,12 +87,12 @@ def create(
     notify: Sequence[Target] = (),
     receiver: otlp.Receives | None = None,
     book: Book | None = None,
-    intake: Intake | None = None,
+    ships: Worker | None = None,
     behind: Callable[[], float] | None = None,
     provider: Provider | None = None,
 ) -> Guard:
     """The application behind its guard."""
-    app = application(path, dev, notify, receiver, book, intake, behind, provider)
+    app = application(path, dev, notify, receiver, book, ships, behind, provider)
     return Guard(app, hosts, root_path, behind_proxy)
 
 
@@ -102,7 +102,7 @@ def application(
     notify: Sequence[Target] = (),
     receiver: otlp.Receives | None = None,
     book: Book | None = None,
-    intake: Intake | None = None,
+    ships: Worker | None = None,
     behind: Callable[[], float] | None = None,
     provider: Provider | None = None,
 ) -> FastAPI:
@@ -110,8 +110,8 @@ def application(
 
     Targets in `notify` are told about the findings of runs that go on. A `receiver` stores what
     OpenTelemetry sends. With a `book` of tokens, who asks must have signed in, and sees the runs of
-    their projects alone; people may sign in at a `provider` of OpenID Connect, too. An `intake`
-    ships to a lake what trainers send, and `behind` says how many seconds ago all of the lake was
+    their projects alone; people may sign in at a `provider` of OpenID Connect, too. `ships`
+    takes what trainers send to a lake, and `behind` says how many seconds ago all of the lake was
     looked at.
     """
     app = FastAPI(
@@ -138,7 +138,7 @@ def application(
     )
     app.state.otlp = None if receiver is None else otlp.Inlet(receiver)
     app.state.traffic, app.state.behind = Traffic(), behind
-    app.state.intake = None if intake is None else lake.Inlet(intake)
+    app.state.intake = None if ships is None else lake.Inlet(ships)
     errors.install(app)
     if app.state.door is not None:
         app.add_middleware(Gate, door=app.state.door, desks=app.state.desks)
@@ -165,8 +165,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.queues.close()
     if app.state.otlp is not None:
         app.state.otlp.close()
-    if app.state.intake is not None:
-        app.state.intake.close()
 
 
 def _running(app: FastAPI) -> list[str]:

@@ -72,9 +72,10 @@ class Mirroring:
         self._looked = began if most is None or len(changed) <= most else self._looked
         return len(changed)
 
-    def behind(self) -> float:
-        """Seconds since all of the lake was looked at; infinite before."""
-        return time.monotonic() - self._looked
+    @property
+    def looked(self) -> float:
+        """When all of the lake was looked at, by the monotonic clock; minus infinity before."""
+        return self._looked
 
     def _forget_altered(self, last: dict[str, Seen]) -> None:
         """Read the whole book again of a run that came back to the lake, or that the cache lost.
@@ -141,15 +142,19 @@ class Mirroring:
             query = "SELECT run, max(ship), min(time_ns) FROM lake.book.ships GROUP BY run ORDER BY max(time_ns) DESC"
             return {run: Seen(ship, first_ns) for run, ship, first_ns in connection.execute(query).fetchall()}
 
-    def keep_looking(self, say: Callable[[str], None]) -> None:
-        """Look for ever, in a thread. What is there stays readable while the lake is down."""
-        threading.Thread(target=self._keep, args=(say,), name="rollscope-lake", daemon=True).start()
+    def keep_looking(self, say: Callable[[str], None], looked: Callable[[float], None]) -> None:
+        """Look for ever, in a thread. What is there stays readable while the lake is down.
 
-    def _keep(self, say: Callable[[str], None]) -> None:
+        `looked` hears after each look when all of the lake was looked at.
+        """
+        threading.Thread(target=self._keep, args=(say, looked), name="rollscope-lake", daemon=True).start()
+
+    def _keep(self, say: Callable[[str], None], looked: Callable[[float], None]) -> None:
         waits, down = threading.Event(), False
         while True:
             try:
                 self.look()
+                looked(self._looked)
                 down = False
             except Exception as error:  # whatever it is: a server that no longer looks shows old runs for ever
                 if not down:

@@ -14,9 +14,7 @@ import hashlib
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from rollscope.errors import BadInput, CorruptFile, NotAllowed, RollscopeError
 from rollscope.lake import ledger, said, spool
@@ -36,6 +34,7 @@ from .bring import bring
 from .copies import Copies, Copy
 from .quotas import Quotas
 from .received import Received, Whole
+from .sender import ANYBODY, Sender
 from .together import Together
 
 AT_ONCE = 2  # ships that are prepared: more would keep readers waiting, and be no faster
@@ -56,21 +55,6 @@ class Elsewhere(RollscopeError):
     status = 409
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """Whose token it is, and what it may say about runs that it did not record; None: anything."""
-
-    name: str = ""
-    kinds: Collection[str] | None = None
-
-    def records(self, state: State) -> bool:
-        """True if the run is this sender's own, or it may change any."""
-        return self.kinds is None or state.recorder == self.name
-
-
-ANYBODY = Sender()  # where nobody signs in
-
-
 class Intake:
     """Takes objects and ships. Threads may call at once; those of one run take turns.
 
@@ -84,7 +68,6 @@ class Intake:
         shipped: Callable[[str, State, Objects], None] = lambda run, state, objects: None,
     ) -> None:
         self.place, self.quotas = place, quotas or Quotas(place, {})
-        self.shipped_ns = 0  # when the last ship was committed
         self._objects, self._shipped = Received(place), shipped
         self._copies, self._together = Copies(root_of(place)), Together(place)
         self._preparing = threading.Semaphore(AT_ONCE)
@@ -172,7 +155,6 @@ class Intake:
         assert held is not None
         with contextlib.suppress(OSError, RollscopeError):  # the lake has it: who hears of it can look there
             self._shipped(os.path.basename(copy.path), held, self._objects)
-        self.shipped_ns = time.time_ns()
         self.quotas.count(project, pushed.bytes, [object.key for object in objects])
         return held.ship, pushed.rows
 
@@ -206,7 +188,7 @@ class Intake:
         state = ledger.read(self.place, run)
         check_project(state, project, run)
         wanted = said.of_run(map(_entry, lines), run) if state.ship else []
-        if sender.kinds is not None and not sender.records(state):
+        if sender.kinds is not None and not sender.records(state.recorder):
             wanted = said.of_kinds(wanted, sender.kinds)
         return len(said.shipped(self.place, wanted)) if wanted else 0
 
@@ -250,7 +232,7 @@ def check_project(state: State, project: str, run: str) -> None:
 
 def _check_recorder(state: State, run: str, sender: Sender) -> None:
     """Refuse more of a run that somebody else records: its `run.json` has its name and its tags."""
-    if state.recorder and not sender.records(state):
+    if state.recorder and not sender.records(state.recorder):
         raise NotAllowed(
             f"the run {run!r} is recorded with another token than that of {sender.name!r}. Ship it with a token of the"
             " same name as that one, or with one that may admin."

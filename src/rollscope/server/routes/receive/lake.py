@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from asyncio import wrap_future
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import anyio
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from rollscope.access import tokens
-from rollscope.errors import NotFound, NotSignedIn, TooOften
+from rollscope.errors import NotFound, TooOften
+from rollscope.lake.serving.sender import ANYBODY, Sender
 from rollscope.lake.spool import Object
 from rollscope.server.deps import RunId
 from rollscope.server.reply import json_reply
@@ -30,7 +27,7 @@ from rollscope.server.sign_in.needs import RECORDED_KINDS, token_of
 from rollscope.store.log import files
 
 if TYPE_CHECKING:
-    from rollscope.lake.serving.intake import Intake, Sender
+    from rollscope.lake.serving.worker import Worker
 
 PUTS, SHIPS = 8, 64  # at once; ships that are ready together share a transaction
 WAITING = 256  # of each that may wait for their turn
@@ -123,19 +120,10 @@ class Busy(TooOften):
 
 
 class Inlet:
-    """The lake's intake, behind two queues."""
+    """The process that ships, behind two queues."""
 
-    def __init__(self, intake: Intake) -> None:
-        self.intake, self.puts, self.ships = intake, Queue(PUTS), Queue(SHIPS)
-        self._threads: anyio.CapacityLimiter | None = None  # made where the loop runs
-
-    async def ship(self, *about: Any) -> tuple[int, int]:
-        """Ship in a thread of its own: it waits for others, and the threads of pages stay free."""
-        self._threads = self._threads or anyio.CapacityLimiter(SHIPS)
-        return await to_thread.run_sync(self.intake.ship, *about, limiter=self._threads)
-
-    def close(self) -> None:
-        self.intake.close()
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.puts, self.ships = worker, Queue(PUTS), Queue(SHIPS)
 
 
 @router.get("", response_model=Held)
@@ -147,7 +135,7 @@ async def held(request: Request, run: RunId) -> Response:
     inlet, token = _inlet(request), token_of(request)
     allowed = token.allowed if token is not None else None
     async with inlet.puts.turn(_asker(request)):
-        state = await run_in_threadpool(inlet.intake.held, run, None if allowed is None else allowed.projects)
+        state = await wrap_future(inlet.worker.held(run, None if allowed is None else allowed.projects))
     return json_reply({"run": run, "ship": state.ship, "files": {n: _shown(n, p) for n, p in state.files.items()}})
 
 
@@ -166,9 +154,8 @@ async def put(
     _check_project(request, project)
     async with inlet.puts.turn(_asker(request)):  # before the body is read: only so many are in memory
         data = await request.body()
-        await run_in_threadpool(still_good, request)
         object = Object(name, kind, start, len(data), sha256, "", 0)
-        await run_in_threadpool(inlet.intake.put, project, run, object, data)
+        await wrap_future(inlet.worker.put(project, run, object, data, token_of(request)))
     return json_reply({"bytes": len(data), "sha256": sha256})
 
 
@@ -180,8 +167,7 @@ async def ship(request: Request, run: RunId, ship: Ship) -> Response:
     objects = [Object(o.name, o.kind, o.start, o.bytes, o.sha256, "", o.time_ns) for o in ship.objects]
     about = ship.project, run, ship.after, objects
     async with inlet.ships.turn(_asker(request)):
-        still, sender = partial(still_good, request), _sender(request)
-        number, rows = await inlet.ship(*about, still, sender)
+        number, rows = await wrap_future(inlet.worker.ship(*about, _sender(request), token_of(request)))
     return json_reply({"run": run, "ship": number, "rows": rows})
 
 
@@ -191,7 +177,7 @@ async def say(request: Request, run: RunId, said: Said) -> Response:
     inlet = _inlet(request)
     _check_project(request, said.project)
     async with inlet.puts.turn(_asker(request)):
-        new = await run_in_threadpool(inlet.intake.say, said.project, run, said.lines, _sender(request))
+        new = await wrap_future(inlet.worker.say(said.project, run, said.lines, _sender(request)))
     return json_reply({"new": new})
 
 
@@ -209,8 +195,6 @@ def _asker(request: Request) -> str:
 
 
 def _sender(request: Request) -> Sender:
-    from rollscope.lake.serving.intake import ANYBODY, Sender
-
     token = token_of(request)
     return ANYBODY if token is None else Sender(token.name, None if token.can("admin") else RECORDED_KINDS)
 
@@ -219,17 +203,6 @@ def _check_project(request: Request, project: str) -> None:
     token = token_of(request)
     if token is not None and token.allowed is not None and project not in token.allowed.projects:
         raise NotFound(f"there is no project {project[:80]!r} among those of {token.name}")
-
-
-def still_good(request: Request) -> None:
-    """Refuse who was revoked while their request was under way."""
-    token = token_of(request)
-    if token is not None:
-        book = request.app.state.door.book
-        found = book.token(token.id)
-        if found is None:
-            raise NotSignedIn(f"the token of {token.name!r} is gone")
-        tokens.good(book, found[0])
 
 
 def _shown(name: str, parts: list[Object]) -> list[tuple[str, int, int, str, int]]:

@@ -25,7 +25,7 @@ import threading
 import time
 from importlib.abc import MetaPathFinder
 
-from rollscope.errors import BadInput
+from .errors import BadInput
 
 TRIM_SECONDS = 5.0
 FEWEST_HANDLES = 64  # 30 of its own, and some for runs and connections
