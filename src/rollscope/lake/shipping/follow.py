@@ -17,9 +17,10 @@ from rollscope.store.listing.entries import is_run
 
 from .push import Pushed
 
-TICK_SECONDS = 5.0  # between two ships: a live run is in the lake within 15 s
+TICK_SECONDS = 5.0  # from ship to ship: a live run is in the lake within 15 s
 LONGEST_TICK = 10.0  # while the lake is slow
-SLOW = 3.0  # times as long as a ship took: a lake that many ship to is asked less often
+SLOW = 4.0  # times as long as a ship took: a lake that many ship to is asked less often
+SHORTEST_WAIT = 1.0  # also of a lake that is slower than that
 LONGEST_WAIT = 60.0  # after failures
 REFUSED_WAIT = 3600.0  # after the server refused the token: a person must change something
 BEGIN_LOOKS = 60  # seconds that a run has to begin
@@ -67,11 +68,16 @@ def follow(
         else:
             if down:
                 say("the lake is back, and has everything again")
-            wait, down = min(max(TICK_SECONDS, SLOW * (clock() - began)), LONGEST_TICK), False
+            wait, down = _until_next(clock() - began), False
             quiet = quiet + 1 if over and not pushed.ships else 0
             shipped(pushed)
         if quiet < 2:
             sleep(wait)
+
+
+def _until_next(took: float) -> float:
+    """How long to wait after a ship that took so many seconds."""
+    return max(SHORTEST_WAIT, min(max(TICK_SECONDS, SLOW * took), LONGEST_TICK) - took)
 
 
 def _wait_for_run(path: str, sleep: Callable[[float], None]) -> None:
