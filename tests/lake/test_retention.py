@@ -13,6 +13,9 @@ from rollscope.errors import BadInput
 from rollscope.lake import place as places
 from rollscope.lake import retention
 from rollscope.lake.place import Place
+from rollscope.store.run import Run
+from rollscope.views.let_go import let_go_sentence
+from rollscope.views.samples.sample_detail import sample_detail, sample_details
 from tests.lake.life import Life, pushed, rows
 
 RULES = "\n[retain]\ntext_days = 90\ntokens_days = 14\n"
@@ -38,7 +41,7 @@ def test_a_run_lets_go_of_tokens_and_then_of_text(lake: Place, life: Life, tmp_p
         one.grow()
         one.end()
         pushed(lake, one)
-    Path(lake.folder, "lake.toml").write_text(Path(lake.folder, "lake.toml").read_text() + RULES)
+    lake_that_retains(lake)
     rs.open(kept.root).project.append("tag", "r2/keep", True)
     pushed(lake, kept)
     assert places.read(lake.folder) == lake  # an older Rollscope reads it as before
@@ -72,6 +75,50 @@ def test_a_run_lets_go_of_tokens_and_then_of_text(lake: Place, life: Life, tmp_p
     for table in ("metrics", "spans", "evals"):
         assert rows(rs.open(lake.folder), table, life.path.name) == rows(rs.open(life.root), table, life.path.name)
     check_not_shipped_again(lake, life)
+
+
+def test_samples_that_people_marked_keep_theirs(lake: Place, life: Life) -> None:
+    for _ in range(2):
+        life.grow()
+        life.rotate()
+    life.end()
+    marks = rs.open(life.root).project
+    marks.append("star", "r1/1-0-0", True)
+    marks.append("set", "hard/r1/2-1-3", True)
+    marks.append("comment", "r1/c1/1-1-2", "why?")
+    marks.append("star", "r1/2-0-0", True)
+    marks.append("star", "r1/2-0-0", None)  # taken back
+    pushed(lake, life)
+    wanted = ("completion", "logp")
+    whole = rs.open(life.root).run("r1").samples(columns=["id", *wanted])
+    (one,) = retention.due(lake_that_retains(lake))
+    assert retention.retain(lake, one) > 0
+    kept = {"1-0-0", "2-1-3", "1-1-2"}
+    reader = rs.open(lake.folder).run("r1")
+    after = reader.samples(columns=["id", *wanted])
+    assert len(after["id"]) == len(whole["id"]) > len(kept)
+    for name in wanted:
+        assert {id for id, value in zip(after["id"], after[name], strict=True) if value is not None} == kept
+        found = rs.open(lake.folder).sql(f"SELECT DISTINCT id FROM samples WHERE {name} IS NOT NULL")
+        assert set(found["id"]) == kept
+    assert set(reader.turns()["content"]) == {"c", None}
+    found = rs.open(lake.folder).sql("SELECT sample FROM turns WHERE content IS NOT NULL")
+    assert found["sample"].tolist() == ["1-0-0"]
+    check_what_is_said(reader, kept)
+
+
+def lake_that_retains(lake: Place) -> Place:
+    Path(lake.folder, "lake.toml").write_text(Path(lake.folder, "lake.toml").read_text() + RULES)
+    return lake
+
+
+def check_what_is_said(reader: Run, kept: set[str]) -> None:
+    """A sample that has everything does not read as one that lost it."""
+    said = {row["id"]: row["let_go"] for row in sample_details(reader, list(reader.samples(columns=["id"])["id"]))}
+    assert {id for id, text in said.items() if not text} == kept
+    assert all(sample_detail(reader, id)["let_go"] == text for id, text in said.items())
+    assert said["2-0-0"].startswith("The lake let go of the text and the tokens of this run on ")
+    assert let_go_sentence(reader).endswith("Samples that were marked by then keep theirs.")
 
 
 def check_not_shipped_again(lake: Place, life: Life) -> None:

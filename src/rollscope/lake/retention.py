@@ -5,8 +5,9 @@
     tokens_days = 14             # token ids, log-probabilities and other arrays of tokens
     unless_tagged = ["keep"]     # runs with one of these tags keep everything
 
-Days count from the end of a run. Each set of the run is written again without these columns and
-says so; the old objects, the rows of the tables, and the older states that held them are deleted.
+Samples that people starred, labelled, commented or put into a set keep everything, too. Days count
+from the end of a run. Each set of the run is written again without these columns and says so; the
+old objects, the rows of the tables, and the older states that held them are deleted.
 Each step can be repeated, so one that was killed is finished by the next.
 """
 
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from rollscope.errors import BadInput, MachineBusy
 from rollscope.lake.cache import bringing, mirror
 from rollscope.lake.shipping.push import Pusher
-from rollscope.store import regular_file
+from rollscope.store import arrow, regular_file
+from rollscope.store.project.sample_marks import sample_marks
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
-from rollscope.store.seal.let_go import let_go
+from rollscope.store.seal.let_go import SAMPLE, let_go
 
 from . import engine, ledger, tables, tidy
 from .objects import Objects
@@ -102,12 +104,13 @@ def _let_go(place: Place) -> set[tuple[str, str]]:
 def retain(place: Place, one: Due) -> int:
     """Let go of what is due of a run; return how many bytes of objects were removed."""
     columns = {column for what in one.what for column in COLUMNS[what]}
+    kept = list(sample_marks(LakeStore(place).project, one.run))
     with tempfile.TemporaryDirectory(prefix="rollscope-retain-") as aside:
         folder = os.path.join(aside, one.run)
         _fetch(place, one.run, folder)
-        let_go(folder, columns, dict.fromkeys(one.what, time.time_ns()))
+        let_go(folder, columns, dict.fromkeys(one.what, time.time_ns()), kept)
         Pusher(place, folder).push()
-    _change_rows(place, one, columns)
+    _change_rows(place, one, columns, arrow.strings(kept)[0].to_pylist())
     return _remove_objects(place, one.run)
 
 
@@ -121,15 +124,18 @@ def _fetch(place: Place, run: str, folder: str) -> None:
         path.unlink()
 
 
-def _change_rows(place: Place, one: Due, columns: set[str]) -> None:
-    """Empty the columns in the tables, and say so; again if somebody else's commit was first."""
+def _change_rows(place: Place, one: Due, columns: set[str], kept: list[str]) -> None:
+    """Empty the columns in the tables, and say so; again if somebody else's commit was first.
+
+    `kept` are ids of samples as they are stored.
+    """
     import duckdb
 
     with engine.exclusively(place, one.run) as connection:
         tables.upgrade(connection)
         for _ in range(TRIES):
             try:
-                _in_one_transaction(connection, one, columns)
+                _in_one_transaction(connection, one, columns, kept)
                 tidy.forget(connection, 0)
                 return
             except duckdb.TransactionException:
@@ -137,13 +143,14 @@ def _change_rows(place: Place, one: Due, columns: set[str]) -> None:
     raise MachineBusy(f"others ship to the lake all the time, so {one.run!r} has to wait: try again in a moment")
 
 
-def _in_one_transaction(connection: duckdb.DuckDBPyConnection, one: Due, columns: set[str]) -> None:
+def _in_one_transaction(connection: duckdb.DuckDBPyConnection, one: Due, columns: set[str], kept: list[str]) -> None:
     connection.execute("BEGIN")
-    for table in ("samples", "turns"):
+    for table, sample in SAMPLE.items():
         here = sorted(columns & tables.row_columns(table).keys())
         if here:
             empty = ", ".join(f'"{name}" = NULL' for name in here)
-            connection.execute(f"UPDATE lake.rows.{table} SET {empty} WHERE run = ?", [one.run])
+            whose = f"run = ? AND NOT coalesce(list_contains(?::VARCHAR[], {sample}), false)"
+            connection.execute(f"UPDATE lake.rows.{table} SET {empty} WHERE {whose}", [one.run, kept])
     for what in one.what:
         row: list[Any] = [one.project, one.run, what, time.time_ns()]
         connection.execute("INSERT INTO lake.book.let_go VALUES (?, ?, ?, ?)", row)

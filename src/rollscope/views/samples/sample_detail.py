@@ -14,7 +14,7 @@ from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.views import nullable
-from rollscope.views.let_go import let_go_sentence
+from rollscope.views.let_go import let_go_of_sample
 
 from .sample_export import turns
 from .scans import scans_of_samples
@@ -41,8 +41,15 @@ def sample_details(run: Run, ids: list[str]) -> list[Row]:
         samples[id]["whole"] = {name: lengths[name][i] for name in TEXTS}
     turns_of = turns(run, samples.values())
     said = scans_of_samples(run, {id: nullable.integer(row["step"]) for id, row in samples.items()})
-    more = {"let_go": let_go_sentence(run)}
-    return [{**_json(samples[id], turns_of.get(id, [])), "scans": said[id], **more} for id in ids if id in samples]
+    return [
+        {
+            **_json(samples[id], turns_of.get(id, [])),
+            "scans": said[id],
+            "let_go": let_go_of_sample(run, samples[id], turns_of.get(id, [])),
+        }
+        for id in ids
+        if id in samples
+    ]
 
 
 def sample_detail(run: Run, id: str) -> Row:
@@ -51,7 +58,7 @@ def sample_detail(run: Run, id: str) -> Row:
     count = len(next(iter(columns.values()))) if columns else 0
     rows = [{name: nullable.cell(values[i]) for name, values in columns.items()} for i in range(count)]
     said = scans_of_samples(run, {id: nullable.integer(sample["step"])})[id]
-    more = {"turn_rows": rows, "scans": said, "let_go": let_go_sentence(run)}
+    more = {"turn_rows": rows, "scans": said, "let_go": let_go_of_sample(run, sample, rows)}
     return {**{name: nullable.cell(value) for name, value in sample.items()}, **more}
 
 
