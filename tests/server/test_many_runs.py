@@ -20,7 +20,8 @@ from rollscope.server import library as library_module
 from rollscope.server.changes import Changes
 from rollscope.server.library import Busy, Library
 from rollscope.server.listing import run_rows
-from rollscope.server.listing.run_rows import RunRows, page
+from rollscope.server.listing.page import page
+from rollscope.server.listing.run_rows import RunRows
 from rollscope.store import notes
 from rollscope.store.listing import index
 from rollscope.store.seal import logs

@@ -16,7 +16,8 @@ from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
 from rollscope.server.listing.deltas import DeltasShape, ProjectDeltas, against
 from rollscope.server.listing.finding_counts import FindingCounts
-from rollscope.server.listing.run_rows import RunRows, page, people
+from rollscope.server.listing.page import page, people
+from rollscope.server.listing.run_rows import RunRows
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import LastValuesShape, MetricCounts, Names, RunDetail, RunList, StillList, Tape
 from rollscope.store.listing.entries import Entry
