@@ -232,7 +232,7 @@ def lacking(folder: str, points: int) -> tuple[int, float]:
     """How many points the lake lacks, and how many seconds after the last one was recorded."""
     began, lacks = time.monotonic(), points
     while lacks and time.monotonic() - began < PATIENCE:
-        rows = rs.open(folder).sql("SELECT count(*) AS n FROM metrics WHERE project = 'load'")
+        rows = rs.open(folder).sql("SELECT count(*) AS n FROM metrics WHERE project = 'load'", seconds=PATIENCE)
         lacks = points - int(rows["n"][0])
         time.sleep(1)
     return lacks, time.monotonic() - began

@@ -1,10 +1,12 @@
 """What recording costs veRL: CPU time per step in our hooks and in our threads.
 
-    .venvs/verl/bin/python bench/verl_cost.py        (with src on PYTHONPATH)
+    .venvs/verl/bin/python bench/verl_cost.py [trained] [drawn] [--dry]     (with src on PYTHONPATH)
 
-veRL's loop runs with drawn rollouts and a tokenizer of Hugging Face. The engine and the workers
-take no time here, so each step waits until it has lasted half a second: our threads wake up as
-often as in a training with such steps. The cost is compared with that step.
+In `trained`, a tiny model trains with veRL's loop, FSDP engine, loss and optimiser, in steps of
+about half a second, and the cost is compared with the CPU time of the whole step. In `drawn`,
+veRL's loop runs with drawn rollouts of three turns and a tokenizer of Hugging Face. The engine and
+the workers take no time there, so each step waits until it has lasted half a second: our threads
+wake up as often as in a training with such steps. The cost is compared with that half second.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import our_threads  # noqa: E402
 
 STEP = 0.5  # seconds that a step lasts
 SIZES = {"8 samples of up to 96 tokens": (4, 96), "64 samples of up to 96 tokens": (32, 96)}  # prompts, width
+TRAINED = ((8, 96, 2), (64, 96, 2))  # samples, width, layers of the model
 STEPS, WARM = 50, 10
 SPENT = [0.0]
 DEPTH = [False]
@@ -45,7 +48,40 @@ def counted(function: Any) -> Any:
     return guarded
 
 
-def measure(what: str, prompts: int, width: int) -> list[dict[str, str]]:
+def trained(samples: int, width: int, layers: int) -> list[dict[str, str]]:
+    """A training in which a step takes about half a second."""
+    import verl_train_run
+    from verl.trainer.ppo.ray_trainer import RayPPOTrainer
+
+    import results
+
+    out = Path(tempfile.mkdtemp())
+    os.environ |= {"ROLLSCOPE_DIR": str(out / "runs"), "VERL_FILE_LOGGER_PATH": str(out / "logged.jsonl")}
+    verl_train_run.PROMPTS, verl_train_run.WIDTH, verl_train_run.LAYERS = samples // verl_train_run.N, width, layers
+    trainer = verl_train_run.made(out, STEPS)
+    trainer.config.trainer.logger, trainer.config.trainer.rollout_data_dir = ["rollscope"], None
+    read: list[tuple[float, ...]] = []
+
+    def update(batch: Any) -> Any:
+        read.append((SPENT[0], our_threads.cpu_seconds(), time.process_time(), time.monotonic()))
+        return RayPPOTrainer._update_actor(trainer, batch)
+
+    trainer._update_actor = update
+    trainer.fit()
+    pairs = zip(read[WARM:], read[WARM + 1 :], strict=False)
+    hooks, threads, spent, lasted = zip(*([b - a for a, b in zip(*pair, strict=True)] for pair in pairs), strict=True)
+    name = f"rollscope in veRL ({samples} samples of up to {width} tokens, trained)"
+    share = [(h + t) / all_ * 100 for h, t, all_ in zip(hooks, threads, spent, strict=True)]
+    return [
+        results.row(f"{name}: hooks on the trainer's thread", "ms CPU/step", [1e3 * x for x in hooks]),
+        results.row(f"{name}: our threads", "ms CPU/step", [1e3 * x for x in threads]),
+        results.row(f"{name}: a step of veRL with them", "ms CPU/step", [1e3 * x for x in spent]),
+        results.row(f"{name}: a step lasts", "s", lasted),
+        results.row(f"{name}: share of the step", "%", share),
+    ]
+
+
+def drawn(what: str, prompts: int, width: int) -> list[dict[str, str]]:
     import verl_draws
 
     verl_draws.WIDTH = width
@@ -86,20 +122,24 @@ def measure(what: str, prompts: int, width: int) -> list[dict[str, str]]:
     ]
 
 
-def main() -> list[dict[str, str]]:
+def main(kinds: list[str]) -> list[dict[str, str]]:
+    import verl_train_run
+
+    verl_train_run.use_this_machine()
     import rollscope.sources.live.quiet as guard  # before the hooks, which import it
 
     guard.quiet = counted
     from rollscope.sources.verl import plugin
 
     plugin.plug()
-    return [row for what, size in SIZES.items() for row in measure(what, *size)]
+    rows = [row for size in TRAINED if "trained" in kinds for row in trained(*size)]
+    return rows + [row for what, size in SIZES.items() if "drawn" in kinds for row in drawn(what, *size)]
 
 
 if __name__ == "__main__":
     import results
 
-    rows = main()
+    rows = main([kind for kind in ("trained", "drawn") if kind in sys.argv[1:]] or ["trained", "drawn"])
     results.show(rows)
     if "--dry" not in sys.argv:
         results.append(rows)

@@ -23,24 +23,17 @@ from verl_fit_run import configuration
 from verl_queue_run import model
 
 PROMPTS, N, WIDTH, ASKED = 4, 4, 16, 4  # prompts of a step, samples of a prompt, tokens of an answer, of a prompt
+LAYERS = 2
 FSDP = {"strategy": "fsdp2", "fsdp_size": 1, "model_dtype": "fp32", "use_torch_compile": False}
 
 
 def main(out: str, steps: str = "3") -> None:
     folder = Path(out)
     (folder / "held").mkdir(parents=True, exist_ok=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
-    os.environ |= {"MASTER_PORT": str(port), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    use_this_machine()
     os.environ |= {"ROLLSCOPE_DIR": f"{out}/runs", "VERL_FILE_LOGGER_PATH": f"{out}/logged.jsonl"}
     import torch
 
-    if not torch.cuda.is_available():
-        import verl_cpu
-
-        verl_cpu.use()
     from rollscope.sources.verl import plugin
 
     plugin.plug()
@@ -51,6 +44,21 @@ def main(out: str, steps: str = "3") -> None:
     about |= {"gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None}
     (folder / "about.json").write_text(json.dumps(about))
     print(f"the training ended at step {trainer.global_steps} on {trainer.device}", file=sys.stderr)
+
+
+def use_this_machine() -> None:
+    """Let veRL train here alone, on the CPU if there is no GPU. Called before anything of it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    os.environ |= {"MASTER_PORT": str(port), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    import torch
+
+    if not torch.cuda.is_available():
+        import verl_cpu
+
+        verl_cpu.use()
 
 
 def changed(out: Path, device: str) -> Any:
@@ -115,14 +123,15 @@ class Writer:
         """Drawn tokens, and the log-probabilities that they were drawn with."""
         import torch
 
-        logps = []
+        words, logps, read = [], [], None
         with torch.no_grad():
             for _ in range(WIDTH):
-                scores = self._workers.module(input_ids=ids, use_cache=False).logits[:, -1].float().log_softmax(-1)
-                picked = torch.multinomial(scores.exp(), 1)
-                logps.append(scores.gather(1, picked))
-                ids = torch.cat([ids, picked], 1)
-        return ids[:, -WIDTH:], torch.cat(logps, 1)
+                said = self._workers.module(input_ids=ids, past_key_values=read, use_cache=True)
+                scores, read = said.logits[:, -1].float().log_softmax(-1), said.past_key_values
+                ids = torch.multinomial(scores.exp(), 1)
+                words.append(ids)
+                logps.append(scores.gather(1, ids))
+        return torch.cat(words, 1), torch.cat(logps, 1)
 
 
 def as_batch(asked: Any, answers: Any, logps: Any) -> Any:
@@ -162,7 +171,9 @@ def made(out: Path, steps: int) -> Any:
     from verl.trainer.ppo.ray_trainer import RayPPOTrainer
 
     model(out / "model")
-    sizes = Qwen2Config.from_pretrained(out / "model", num_key_value_heads=4, intermediate_size=64)
+    sizes = Qwen2Config.from_pretrained(
+        out / "model", num_key_value_heads=4, intermediate_size=64, num_hidden_layers=LAYERS
+    )
     AutoModelForCausalLM.from_config(sizes).save_pretrained(out / "model")
 
     class Trainer(RayPPOTrainer):

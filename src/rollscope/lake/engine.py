@@ -35,6 +35,7 @@ LOOK_SECONDS = 0.05
 HANDED_ON_SECONDS = 1.0  # from thread to thread, before another process gets its chance
 SELDOM_SECONDS = 2.0  # between two uses of a lake that does not stay attached
 MEMORY = "1GB"
+WAITING_THREADS = 32  # for objects over a network: a file of a living run takes longer to come than to read
 LOCKS = "locks"  # the catalogue's database, attached once more
 
 
@@ -126,11 +127,16 @@ def _loaded(place: Place) -> duckdb.DuckDBPyConnection:
     more = {"postgres_scanner": not place.is_embedded, "httpfs": place.is_remote}
     paths = [extension(name) for name in ("ducklake", *(name for name, needed in more.items() if needed))]
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    connection = duckdb.connect(config={**config, "threads": str(THREADS), "memory_limit": MEMORY})
+    connection = duckdb.connect(config={**config, "threads": str(threads(place)), "memory_limit": MEMORY})
     for path in paths:
         connection.execute(f"LOAD {quoted(path)}")
     _add_keys(connection, place)
     return connection
+
+
+def threads(place: Place) -> int:
+    """How many threads answer a question of this lake."""
+    return WAITING_THREADS if place.is_remote else THREADS
 
 
 def _make_sure(one: Kept, place: Place, read_only: bool) -> None:

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rollscope.store.arrow import THREADS
-
 from . import engine, tables
 from .place import Place
 from .spool import Held, Object, held
@@ -171,7 +169,7 @@ def _committed(connection: duckdb.DuckDBPyConnection, place: Place, orders: Sequ
     for table, rows in _rows(good).items():
         _insert(connection, table, rows)
     connection.execute("COMMIT" if good else "ROLLBACK")
-    connection.execute(f"SET threads = {THREADS}")
+    connection.execute(f"SET threads = {engine.threads(place)}")
     return {order.run for order in good}
 
 
