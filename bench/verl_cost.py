@@ -68,6 +68,7 @@ def trained(samples: int, width: int, layers: int) -> list[dict[str, str]]:
 
     trainer._update_actor = update
     trainer.fit()
+    check_recorded(out, samples)
     pairs = zip(read[WARM:], read[WARM + 1 :], strict=False)
     hooks, threads, spent, lasted = zip(*([b - a for a, b in zip(*pair, strict=True)] for pair in pairs), strict=True)
     name = f"rollscope in veRL ({samples} samples of up to {width} tokens, trained)"
@@ -79,6 +80,17 @@ def trained(samples: int, width: int, layers: int) -> list[dict[str, str]]:
         results.row(f"{name}: a step lasts", "s", lasted),
         results.row(f"{name}: share of the step", "%", share),
     ]
+
+
+def check_recorded(out: Path, samples: int) -> None:
+    """End the program if a sample is missing: what is not recorded costs nothing."""
+    import rollscope as rs
+
+    (run,) = rs.open(out / "runs").runs()
+    rows = rs.open(out / "runs").run(run.id).samples(columns=["completion", "rollout_logp"])
+    whole = sum(text is not None and logp is not None for text, logp in zip(*rows.values(), strict=True))
+    if whole != STEPS * samples:
+        raise SystemExit(f"{whole} samples were recorded whole, of {STEPS * samples}")
 
 
 def drawn(what: str, prompts: int, width: int) -> list[dict[str, str]]:
@@ -112,6 +124,7 @@ def drawn(what: str, prompts: int, width: int) -> list[dict[str, str]]:
 
     trainer._update_actor = update
     trainer.fit()
+    check_recorded(out, prompts * verl_draws.N)
     hooks, threads = ([b[i] - a[i] for a, b in zip(read[WARM:], read[WARM + 1 :], strict=False)] for i in (0, 1))
     name = f"rollscope in veRL ({what}, steps of {STEP} s)"
     share = [(h + t) / STEP * 100 for h, t in zip(hooks, threads, strict=True)]

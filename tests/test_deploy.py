@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 def test_compose_is_whole() -> None:
     said = yaml.safe_load((ROOT / "compose.yaml").read_text())
     services, volumes = said["services"], set(said["volumes"])
-    assert set(services) == {"database", "objects", "lake", "rollscope"}
+    assert set(services) == {"database", "objects", "lake", "rollscope", "tidy"}
     for name, service in services.items():
         assert "image" in service or "dockerfile_inline" in service["build"], name
         assert {volume.split(":")[0] for volume in service["volumes"]} <= volumes, name

@@ -23,6 +23,7 @@ from rollscope.lake.ledger import Behind, Order, Ship, State
 from rollscope.lake.place import Place
 from rollscope.lake.serving.together import MOST_REST, Together
 from rollscope.lake.shipping.push import Pusher
+from rollscope.store.arrow import THREADS
 from tests.lake.life import Life, check_same, fetch_all, files, pushed
 from tests.lake.servers import Postgres
 
@@ -37,6 +38,14 @@ def test_a_connection_is_used_again_unless_it_failed(lake: Place) -> None:
     with engine.connected(lake) as third:
         third.execute("FROM lake.book.version").fetchall()
     assert second is first and third is not first
+
+
+def test_objects_of_another_machine_are_waited_for_in_many_threads(lake: Place, team: Place, tmp_path: Path) -> None:
+    for place, many in ((lake, False), (team, True)):
+        pushed(place, Life(tmp_path / "runs", f"threads-{many}"))
+        with engine.connected(place) as connection:  # the one that committed
+            threads = connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
+        assert threads == (engine.WAITING_THREADS if many else THREADS)
 
 
 def test_threads_hand_a_catalogue_on_and_leave_it_to_others_in_the_end(lake: Place) -> None:
