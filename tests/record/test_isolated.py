@@ -18,6 +18,7 @@ import pytest
 
 import rollscope
 from rollscope import isolated
+from rollscope.record.spawn import spawn
 
 HOSTILE = ("queue", "json", "re", "numpy", "pyarrow", "duckdb", "rollscope", "sitecustomize", "usercustomize")
 ENDS_BADLY = "import pathlib; pathlib.Path(__file__).with_suffix('.ran').touch(); raise SystemExit(3)\n"
@@ -227,9 +228,18 @@ def test_a_working_folder_that_is_gone_does_not_matter(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, str(module)], timeout=60, check=False).returncode == 0
 
 
+def test_a_helper_leaves_the_processor_to_the_training() -> None:
+    said = "import os; print(os.nice(0), *[open(p).read() for p in ('/proc/self/autogroup',) if os.path.exists(p)])"
+    words = spawn("timeit", "-n1", "-r1", said, stdout=subprocess.PIPE).communicate(timeout=60)[0].split()
+    assert words[0] == "19"
+    if os.path.exists("/proc/self/autogroup"):  # else the kernel looks at `nice` alone
+        assert words[1].startswith("/autogroup-") and words[2:4] == ["nice", "10"]
+
+
 WORKERS = """
 import multiprocessing, os
 from rollscope import isolated
+from rollscope.record.spawn import spawn
 if __name__ == "__main__":
     os.chdir({folder!r})
     with isolated.without_working_folder():

@@ -16,13 +16,12 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from rollscope.errors import CannotRead, MissingExtra, RollscopeError
 from rollscope.store.arrow import THREADS
 from rollscope.store.tables.sql import quoted
 
-from . import kept
+from . import kept, keys
 from . import place as places
 from .kept import Kept
 from .place import Place
@@ -104,10 +103,10 @@ def _taken(place: Place, read_only: bool) -> tuple[kept.Key, Kept]:
     return key, kept.take(key) or Kept(_loaded(place))
 
 
-def _handed_on(place: Place, keys: Sequence[kept.Key]) -> tuple[kept.Key, Kept] | None:
+def _handed_on(place: Place, wanted: Sequence[kept.Key]) -> tuple[kept.Key, Kept] | None:
     """What was handed on to this thread. If its key is another, it is let go."""
     found = kept.handed_on(place)
-    if found is not None and found[0] not in keys:
+    if found is not None and found[0] not in wanted:
         _detach(found[1])
         kept.give_back(*found)
         return None
@@ -116,8 +115,8 @@ def _handed_on(place: Place, keys: Sequence[kept.Key]) -> tuple[kept.Key, Kept] 
 
 def _key(place: Place, read_only: bool) -> kept.Key:
     """What one connection can be used for: keys that have changed need another."""
-    keys = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("PG", "AWS_"))))
-    return place.folder, place.catalog, place.data, read_only, keys
+    said = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("PG", "AWS_"))))
+    return place.folder, place.catalog, place.data, read_only, said
 
 
 def _loaded(place: Place) -> duckdb.DuckDBPyConnection:
@@ -130,7 +129,7 @@ def _loaded(place: Place) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={**config, "threads": str(threads(place)), "memory_limit": MEMORY})
     for path in paths:
         connection.execute(f"LOAD {quoted(path)}")
-    _add_keys(connection, place)
+    keys.add_to(connection, place)
     return connection
 
 
@@ -205,27 +204,6 @@ def _libpq_value(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" if not value.isalnum() else value
 
 
-def _add_keys(connection: duckdb.DuckDBPyConnection, place: Place) -> None:
-    """Tell DuckDB the keys of S3, which live as long as the connection."""
-    if not place.is_remote:
-        return
-    said = {
-        "KEY_ID": os.environ.get("AWS_ACCESS_KEY_ID", ""),
-        "SECRET": os.environ.get("AWS_SECRET_ACCESS_KEY", ""),
-        "SESSION_TOKEN": os.environ.get("AWS_SESSION_TOKEN", ""),
-        "REGION": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
-    }
-    options = [f"{key} {quoted(value)}" for key, value in said.items() if value]
-    if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
-        url = urlsplit(endpoint)
-        options += [
-            f"ENDPOINT {quoted(url.netloc)}",
-            "URL_STYLE 'path'",
-            f"USE_SSL {str(url.scheme != 'http').lower()}",
-        ]
-    connection.execute(f"CREATE SECRET (TYPE s3, {', '.join(options)})")
-
-
 @contextlib.contextmanager
 def saying(place: Place) -> Iterator[None]:
     """Turn errors of DuckDB, PostgreSQL and S3 into a sentence about this lake."""
@@ -236,7 +214,7 @@ def saying(place: Place) -> Iterator[None]:
     except duckdb.TransactionException:  # somebody else was faster: the caller tries again
         raise
     except duckdb.Error as error:
-        raise LakeUnreachable(_sentence(place, without_keys(str(error)))) from None
+        raise LakeUnreachable(_sentence(place, keys.without(str(error)))) from None
 
 
 def _sentence(place: Place, why: str) -> str:
@@ -252,14 +230,6 @@ def _sentence(place: Place, why: str) -> str:
         f"the catalogue of the lake {place.folder!r} at {place.catalog} cannot be used: {first}."
         " Does PostgreSQL run, and are PGUSER and PGPASSWORD (or ~/.pgpass) right?"
     )
-
-
-def without_keys(text: str) -> str:
-    """A message of somebody else's, without any key of ours."""
-    for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
-        if value := os.environ.get(name):
-            text = text.replace(value, "…")
-    return text
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from rollscope.store import regular_file
 
-from .engine import LakeUnreachable, without_keys
+from . import keys
+from .engine import LakeUnreachable
 from .place import Place
 
 CHUNK = 1 << 20
@@ -161,7 +162,7 @@ class Objects:
         except OSError as error:
             if not self.place.is_remote:
                 raise
-            why = " ".join(without_keys(str(error)).split())[:400]
+            why = " ".join(keys.without(str(error)).split())[:400]
             raise LakeUnreachable(
                 f"the objects of the lake {self.place.folder!r} at {self.place.data} cannot be reached: {why}."
                 " Are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL right, and does the bucket exist?"

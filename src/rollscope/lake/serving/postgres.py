@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from rollscope.lake import engine
+from rollscope.lake import engine, keys
 from rollscope.lake.engine import LakeUnreachable
 from rollscope.lake.place import Place
 from rollscope.store.tables.sql import quoted
@@ -56,7 +56,7 @@ class Postgres:
         if "could not serialize" in why:
             return _Again()
         _, found, rest = why.partition("ERROR:")
-        short = " ".join(engine.without_keys(rest if found else why.partition("\n")[0]).split())[:200]
+        short = " ".join(keys.without(rest if found else why.partition("\n")[0]).split())[:200]
         return LakeUnreachable(
             f"{self._what} cannot be used: {short}. Does PostgreSQL run, and are PGUSER and PGPASSWORD"
             " (or ~/.pgpass) right?"
