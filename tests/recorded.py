@@ -46,7 +46,11 @@ ROWS = (
         VERL,
     ),
     _row("trl", FILES, "numbers, samples, groups, evaluations", "with files that the package wrote"),
-    _row("agentlightning", SENT, "samples, turns, spans", "with spans in its form, read in its source"),
+    _row(
+        *("agentlightning", SENT),
+        "samples, tokens, log-probabilities, turns, spans",
+        f"{PACKAGE}, and a scripted engine",
+    ),
     _row(
         *("openrlhf", LIVE),
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",

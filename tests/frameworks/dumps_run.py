@@ -188,8 +188,24 @@ def telescope(root: Path) -> None:
     logger.finish()
 
 
+def agentlightning(root: Path) -> None:
+    """What its exporter sends, as a collector writes it: a line of OTLP's JSON for each request."""
+    import asyncio
+
+    os.environ["OTEL_RESOURCE_ATTRIBUTES"] = "rl.run.id=agentlightning"
+    from agentlightning_run import answering, line, rollouts
+
+    with (root / "spans.jsonl").open("w") as file, answering(lambda body: _kept(file, line(body))) as url:
+        asyncio.run(rollouts(f"{url}/v1/traces"))
+
+
+def _kept(file: Any, text: str) -> bytes:
+    file.write(text + "\n")
+    return b""
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    writers = {one.__name__: one for one in (verifiers, tinker, art, swift, skyrl, areal, telescope)}
+    writers = {one.__name__: one for one in (verifiers, tinker, art, swift, skyrl, areal, telescope, agentlightning)}
     writers[sys.argv[1]](folder)

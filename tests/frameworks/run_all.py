@@ -1,8 +1,9 @@
 """`make test-frameworks-all`: let more frameworks write dumps with their own code, and read them.
 
-Each package lives in a folder of its own, `.venvs/NAME`, beside the environment of veRL. What it
-writes is kept in `tests/golden/dumps`, where CI reads it without the package. Telescope is not on
-PyPI: with `TELESCOPE=CHECKOUT` its own code writes its archives again.
+Each package lives in a folder of its own, `.venvs/NAME`, beside the environment of veRL, or in an
+environment of its own. What it writes is kept in `tests/golden/dumps`, where CI reads it without
+the package. Telescope is not on PyPI: with `TELESCOPE=CHECKOUT` its own code writes its archives
+again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ PACKAGES = {  # name -> package without its dependencies, and those that its dum
     ),
     "skyrl": ("skyrl==0.3.0", "loguru", "jaxtyping", "skyrl-gym"),
 }
+WHOLE = {  # name -> packages with all dependencies, in an environment of their own
+    # AgentOps listens only to packages in `site-packages`. Its exporter and that of Agent-Lightning
+    # set fields of OpenTelemetry's that 1.45 has no more; with it they send nothing.
+    "agentlightning": [
+        [
+            *("agentlightning==0.3.0", "agentops==0.4.21"),
+            *("opentelemetry-sdk==1.39.1", "opentelemetry-exporter-otlp==1.39.1"),
+        ]
+    ],
+}
 
 
 def install(name: str, package: str, *needed: str) -> None:
@@ -40,11 +51,11 @@ def install(name: str, package: str, *needed: str) -> None:
         (folder / ".made").write_text(package)
 
 
-def write(name: str, *more: str) -> None:
+def write(name: str, *more: str, python: str = "verl") -> None:
     """Let the framework write its dump; its own logs go to a folder that is removed."""
     shutil.rmtree(GOLDEN / name, ignore_errors=True)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(VENVS / name), *more])}
-    command = [str(VENVS / "verl" / "bin" / "python"), str(HERE / "dumps_run.py"), name, str(GOLDEN / name)]
+    command = [str(VENVS / python / "bin" / "python"), str(HERE / "dumps_run.py"), name, str(GOLDEN / name)]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(command, env=env, cwd=folder, check=True)
 
@@ -62,8 +73,11 @@ def main() -> int:
         install(name, *packages)
         write(name)
     telescope()
-    command = [sys.executable, "-m", "pytest", str(ROOT / "tests" / "sources" / "test_packages.py"), *sys.argv[1:]]
-    return subprocess.run(command, cwd=ROOT).returncode
+    for name, calls in WHOLE.items():
+        make(name, calls)
+        write(name, python=name)
+    tests = [str(ROOT / "tests" / "sources" / name) for name in ("test_packages.py", "test_agentlightning.py")]
+    return subprocess.run([sys.executable, "-m", "pytest", *tests, *sys.argv[1:]], cwd=ROOT).returncode
 
 
 if __name__ == "__main__":

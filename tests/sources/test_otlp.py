@@ -403,6 +403,60 @@ def test_two_receivers_of_one_folder_do_not_touch_each_other(tmp_path: Path) -> 
     assert sorted(rs.open(tmp_path).run("r").sql("SELECT id FROM spans")["id"].tolist()) == list(range(2, 12))
 
 
+def calls_of(sample: str, *calls: tuple[list[int], list[int], list[float] | None]) -> list[dict[str, Any]]:
+    """Calls of a model as Agent-Lightning writes them: prompt, answer, log-probabilities."""
+    spans = []
+    for i, (asked, said, logp) in enumerate(calls, 1):
+        about = {"prompt_token_ids": json.dumps(asked), "response_token_ids": json.dumps(said)}
+        if logp is not None:
+            about["logprobs.content"] = json.dumps([{"token": "x", "logprob": one} for one in logp])
+        attributes = listed(gen_ai__operation__name="chat", agentlightning__rollout_id=sample, **about)
+        spans.append(span(i, attributes=attributes))
+    return spans
+
+
+CALLS = {  # what the calls are -> the calls; then token ids, mask, log-probabilities (n: not known), prompt's length
+    "one": ([([1, 2], [3, 4], [-1, -2])], [3, 4], None, [-1, -2], 2),
+    "a prompt that repeats": ([([1], [2], [-1]), ([1, 2, 9], [3], [-3])], [2, 9, 3], [1, 0, 1], [-1, 0, -3], 1),
+    "another prompt": ([([1], [2], [-1]), ([7, 8], [3], [-3])], [2, 3], None, [-1, -3], 1),
+    "a call without them": ([([1], [2], [-1]), ([1, 2, 9], [3], None)], [2, 9, 3], [1, 0, 1], [-1, 0, "n"], 1),
+    "too few of them": ([([1], [2, 3], [-1])], [2, 3], None, None, 1),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_the_tokens_of_all_calls_are_one_sequence(what: str, tmp_path: Path) -> None:
+    calls, ids, mask, logp, prompt = CALLS[what]
+    receiver = Receiver(tmp_path)
+    for one in calls_of("ro-1", *calls):  # each in a batch of its own, as Agent-Lightning sends them
+        send(receiver, traces(one, rl__run__id="r"))
+    receiver.close()
+    (row,) = records(rs.open(tmp_path).run("r").sql("SELECT * FROM samples"))
+    assert [*row["token_ids"]] == ids and row["prompt_tokens"] == prompt
+    assert row["action_mask"] is None if mask is None else [*row["action_mask"]] == mask
+    known = None if row["rollout_logp"] is None else ["n" if one != one else one for one in row["rollout_logp"]]
+    assert known == logp
+
+
+def test_rewards_of_agent_lightning_before_0_3_and_without_a_rollout(tmp_path: Path) -> None:
+    old = span(1, attributes=listed(agentlightning__rollout_id="ro-1", reward=0.5), name="agentlightning.annotation")
+    new = span(2, attributes=listed(agentlightning__reward__0__value=0.25), parentSpanId="ab" * 8)
+    receiver = Receiver(tmp_path)
+    send(receiver, traces(old, new, rl__run__id="r"))
+    receiver.close()
+    rows = records(rs.open(tmp_path).run("r").sql("SELECT id, reward FROM samples ORDER BY reward"))
+    assert [tuple(row.values()) for row in rows] == [("ab" * 8, 0.25), ("ro-1", 0.5)]
+
+
+def test_an_empty_id_of_a_rollout_is_none(tmp_path: Path) -> None:
+    """Agent-Lightning's resource between two rollouts."""
+    receiver = Receiver(tmp_path)
+    send(receiver, traces(span(1), rl__run__id="r", agentlightning__rollout_id=""))
+    receiver.close()
+    run = rs.open(tmp_path).run("r")
+    assert len(run.samples()["id"]) == 0 and run.sql("SELECT id FROM spans")["id"].tolist() == [1]
+
+
 AGENT = [
     {**span(1), "name": "openai.chat.completion", "attributes": listed(
         gen_ai__prompt__0__role="user", gen_ai__prompt__0__content="hi", gen_ai__completion__0__role="assistant",
@@ -423,7 +477,7 @@ def test_the_file_of_a_collector_is_imported_and_followed_and_damage_costs_a_lin
     report = imported.take(file)
     assert report.files[str(file)] == "otlp" and len(report.skipped) == 3
     run = imported.run()
-    assert recorded(run) == held("agentlightning", SENT)
+    assert recorded(run) < held("agentlightning", SENT)  # its file has no token ids
     (sample,) = records(run.sql("SELECT * FROM samples"))
     assert (sample["id"], sample["prompt"], sample["completion"], sample["reward"]) == ("ro-1", "hi", "hello", 0.75)
     assert json.loads(sample["rewards"]) == {"main": 0.75, "format": 1.0} and sample["stop_reason"] == "stop"

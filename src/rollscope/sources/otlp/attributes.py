@@ -55,7 +55,8 @@ def _list(content: Any, key: str) -> list[Any]:
 
 
 def first(found: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((found[name] for name in names if found.get(name) is not None), None)
+    """The first value; an empty text is none (Agent-Lightning's ids between two rollouts)."""
+    return next((found[name] for name in names if found.get(name) not in (None, "")), None)
 
 
 def word(found: Mapping[str, Any], names: Sequence[str]) -> str | None:

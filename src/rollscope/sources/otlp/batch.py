@@ -20,6 +20,7 @@ from .resource import KIND, run_of
 from .rollout import Turns, call_rows, is_call, is_tool, sample_of, sample_row, tool_row
 from .seen import SpanIds
 from .spans import span_row
+from .tokens import Sequences
 
 SIGNALS = {  # signal -> its keys from the batch down, and what one entry is called
     "traces": ("resourceSpans", "scopeSpans", "spans"),
@@ -31,10 +32,11 @@ MOST_REASONS = 3  # sentences of an answer
 
 @dataclass(slots=True)
 class Known:
-    """What is known of a run from batches before: its spans, and the turns of its samples."""
+    """What is known of a run from batches before: its spans, and its samples' turns and tokens."""
 
     spans: SpanIds = field(default_factory=SpanIds)
     turns: Turns = field(default_factory=Turns)
+    tokens: Sequences = field(default_factory=Sequences)
 
 
 class RunRows:
@@ -75,7 +77,7 @@ class RunRows:
         self.add("samples", sample_row(sample, row, span, found, resource))
         if is_call(found):
             text, turns = call_rows(sample, row, found, self._known.turns)
-            self.add("samples", text)
+            self.add("samples", {**text, **self._known.tokens.columns(sample, found)})
             for turn in turns:
                 self.add("turns", turn)
         elif is_tool(found):

@@ -12,10 +12,11 @@ from typing import Any
 
 from .attributes import parsed
 
-INDEXED = re.compile(r"(gen_ai\.prompt|gen_ai\.completion)\.(\d{1,6})\.(role|content|finish_reason)")
+INDEXED = re.compile(r"(gen_ai\.prompt|gen_ai\.completion)\.(\d{1,6})\.(role|content|finish_reason|tool_call_id)")
+CALLED = re.compile(r"gen_ai\.prompt\.(\d{1,6}\.tool_calls\.\d{1,6})\.(id|name|arguments)")
 INPUT = ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.prompt", "llm.hosted_vllm.messages")
 OUTPUT = ("gen_ai.output.messages", "gen_ai.completion")
-Message = dict[str, Any]  # role, content, perhaps finish_reason
+Message = dict[str, Any]  # role, content, perhaps finish_reason and tool_call_id
 
 
 def messages(found: dict[str, Any]) -> tuple[list[Message], list[Message]]:
@@ -24,6 +25,16 @@ def messages(found: dict[str, Any]) -> tuple[list[Message], list[Message]]:
     answered = [one for name in OUTPUT for one in _listed(found.get(name), "assistant")]
     indexed = _indexed(found)
     return asked + indexed["gen_ai.prompt"], answered + indexed["gen_ai.completion"]
+
+
+def tools(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The calls of tools in what went in, by their ids."""
+    by_place: dict[str, dict[str, str]] = {}
+    for name, value in found.items():
+        if match := CALLED.fullmatch(name):
+            by_place.setdefault(match[1], {})[match[2]] = _text(value)
+    calls = [one for one in by_place.values() if "id" in one]
+    return {one["id"]: {"tool": one.get("name"), "arguments": one.get("arguments")} for one in calls}
 
 
 def _listed(value: Any, role: str) -> list[Message]:

@@ -9,10 +9,11 @@ from typing import Any
 from rollscope.sources.intake.gather import number
 
 from .attributes import GROUP, SAMPLE, TASK, VERSION, count, parsed, word
-from .messages import messages
+from .messages import Message, messages, tools
 from .resource import environment_of
 
 REWARD = re.compile(r"agentlightning\.reward\.(\d{1,4})\.(name|value)")
+REWARDS = ("agentlightning.reward", "agentlightning.annotation")  # `reward` is on them before 0.3
 SCORE = ("rl.reward.score", "rl.reward", "rl.reward.value", "agentlightning.reward.primary")
 PART = "rl.reward.component."  # and the name of the component
 STOP = {"max_tokens": "length", "end_turn": "stop", "tool_calls": "tool", "tool_call": "tool", "tool_use": "tool"}
@@ -43,7 +44,7 @@ def sample_of(span: dict[str, Any], found: dict[str, Any], resource: dict[str, A
     name = str(span.get("name"))
     if name == "rl.sample":
         return str(span.get("spanId"))
-    if name.startswith(("rl.reward", "agentlightning.reward")) or is_call(found) or is_tool(found):
+    if name.startswith(("rl.reward", "agentlightning.reward")) or _rewards(found) or is_call(found) or is_tool(found):
         return str(span.get("parentSpanId") or span.get("traceId"))
     return None
 
@@ -66,7 +67,7 @@ def sample_row(
     """What one span says about its sample; the rows of all its spans make the sample."""
     rewards = _rewards(found)
     reward = next((value for name in SCORE if (value := number(found.get(name))) is not None), None)
-    if reward is None and str(span.get("name")) == "agentlightning.reward":
+    if reward is None and str(span.get("name")) in REWARDS:
         reward = number(found.get("reward"))
     if reward is None and rewards:
         reward = next(iter(rewards.values()))
@@ -117,11 +118,8 @@ def call_rows(
     new = [one for one in asked[last + 1 :] if one["role"] != "tool" or id not in turns.tools]
     reasons = parsed(found.get("gen_ai.response.finish_reasons"))
     reason = str(reasons[0]) if isinstance(reasons, list) and reasons else None
-    same = {"sample": id, "step": row.get("step")}
-    rows = [
-        {**same, "turn": turns.number(id), "time_ns": row["start_ns"], "role": one["role"], "content": one["content"]}
-        for one in new
-    ]
+    same, calls = {"sample": id, "step": row.get("step")}, tools(found)
+    rows = [{**same, "turn": turns.number(id), "time_ns": row["start_ns"], **_read(one, calls)} for one in new]
     for one in answered:
         stop = STOP.get(one.get("finish_reason") or reason or "", one.get("finish_reason") or reason)
         said = {"role": "assistant", "content": one["content"], "stop_reason": stop, "time_ns": row["end_ns"]}
@@ -134,6 +132,12 @@ def call_rows(
         text["completion"] = "\n".join(one["content"] for one in answered)
         text["stop_reason"] = rows[-1]["stop_reason"]
     return {key: value for key, value in text.items() if value is not None}, rows
+
+
+def _read(one: Message, calls: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a model read: who says what; of a tool's answer also the call."""
+    said, call = {"role": one["role"], "content": one["content"]}, calls.get(one.get("tool_call_id", ""))
+    return said if call is None else {**said, **call, "result": one["content"]}
 
 
 def tool_row(id: str, row: dict[str, Any], found: dict[str, Any], turns: Turns) -> dict[str, Any]:
