@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from rollscope.errors import RollscopeError
+from rollscope.sources.otlp import tokens
 from rollscope.sources.otlp.body import LARGEST
 from rollscope.sources.otlp.receiver import Receiver
 from rollscope.sources.otlp.seen import RECENT, SpanIds
@@ -436,6 +437,15 @@ def test_the_tokens_of_all_calls_are_one_sequence(what: str, tmp_path: Path) -> 
     assert row["action_mask"] is None if mask is None else [*row["action_mask"]] == mask
     known = None if row["rollout_logp"] is None else ["n" if one != one else one for one in row["rollout_logp"]]
     assert known == logp
+
+
+def test_tokens_of_samples_that_are_called_no_more_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "MOST_TOKENS", 12)
+    sequences, call = tokens.Sequences(), {"prompt_token_ids": "[1, 2, 3]", "response_token_ids": "[4, 5]"}
+    for sample in ("a", "b", "a", "c", "d"):
+        row = sequences.columns(sample, call)
+        assert len(row["token_ids"]) >= 2  # what is kept for others takes nothing from this one
+    assert [*sequences._of] == ["c", "d"] and sequences._tokens == 10
 
 
 def test_rewards_of_agent_lightning_before_0_3_and_without_a_rollout(tmp_path: Path) -> None:

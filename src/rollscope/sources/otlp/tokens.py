@@ -16,6 +16,7 @@ from rollscope.sources.intake.gather import number, whole
 from .attributes import parsed
 
 MOST = 1_000  # samples of which the sequence is kept for the next call
+MOST_TOKENS = 1 << 20  # of all of them together, a hundred bytes each; one sample may have more
 
 
 @dataclass(slots=True)
@@ -45,19 +46,25 @@ class Sequences:
     """The sequences of the samples that were called last."""
 
     def __init__(self) -> None:
-        self._of: dict[str, Sequence] = {}
+        self._of: dict[str, Sequence] = {}  # the one called last is at the end
+        self._tokens = 0  # of all of them
 
     def columns(self, sample: str, found: dict[str, Any]) -> dict[str, Any]:
         """The columns of a sample after a call; none if the call has no token ids."""
         asked, said = _ids(found.get("prompt_token_ids")), _ids(found.get("response_token_ids"))
         if not asked or not said:
             return {}
-        sequence = self._of.pop(sample, None) or Sequence()
-        self._of[sample] = sequence
-        if len(self._of) > MOST:
-            del self._of[next(iter(self._of))]
+        sequence = self._of[sample] = self._of.pop(sample) if sample in self._of else Sequence()
+        before = len(sequence.ids)
         sequence.add(asked, said, _logp(found.get("logprobs.content"), len(said)))
+        self._tokens += len(sequence.ids) - before
+        self._forget()
         return sequence.columns()
+
+    def _forget(self) -> None:
+        """Drop those that were not called for longest, while there are too many or too long."""
+        while len(self._of) > 1 and (len(self._of) > MOST or self._tokens > MOST_TOKENS):
+            self._tokens -= len(self._of.pop(next(iter(self._of))).ids)
 
 
 def _ids(value: Any) -> list[int] | None:
