@@ -268,6 +268,7 @@ def _report(args: argparse.Namespace, seen: Seen, before: dict[str, float], busy
     """Print what clients saw; return how large the load was."""
     size = f"{args.runs} runs x {SCALARS} scalars/s, {args.readers} readers, {args.seconds} s"
     size += f", {LAKES[args.lake][0]}"
+    size += f", {args.of_a_process} of a process" if args.of_a_process > 1 else ""
     size += f", server on {args.server_cores} cores" if args.server_cores else ""
     print(f"{size}; load of the machine {os.getloadavg()[0]:.1f}")
     waits = ("PUT", seen.puts), ("a reader waits", seen.reads), ("for the list", seen.lists)
@@ -283,7 +284,7 @@ def _report(args: argparse.Namespace, seen: Seen, before: dict[str, float], busy
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    numbers = {"--runs": 64, "--seconds": 60, "--readers": 200, "--of-a-process": 8, "--server-cores": 0}
+    numbers = {"--runs": 64, "--seconds": 60, "--readers": 200, "--of-a-process": 1, "--server-cores": 0}
     for name, number in numbers.items():
         parser.add_argument(name, type=int, default=number)
     parser.add_argument("--lake", choices=LAKES, default="team")

@@ -3,7 +3,7 @@
     .venvs/verl/bin/python bench/verl_cost.py [trained] [drawn] [--dry]     (with src on PYTHONPATH)
 
 In `trained`, a tiny model trains with veRL's loop, FSDP engine, loss and optimiser, in steps of
-about half a second, and the cost is compared with the CPU time of the whole step. In `drawn`,
+a third of a second, and the cost is compared with the CPU time of the whole step. In `drawn`,
 veRL's loop runs with drawn rollouts of three turns and a tokenizer of Hugging Face. The engine and
 the workers take no time there, so each step waits until it has lasted half a second: our threads
 wake up as often as in a training with such steps. The cost is compared with that half second.
@@ -49,7 +49,7 @@ def counted(function: Any) -> Any:
 
 
 def trained(samples: int, width: int, layers: int) -> list[dict[str, str]]:
-    """A training in which a step takes about half a second."""
+    """A training in which a step takes about a third of a second; answers have one turn."""
     import verl_train_run
     from verl.trainer.ppo.ray_trainer import RayPPOTrainer
 
@@ -71,7 +71,7 @@ def trained(samples: int, width: int, layers: int) -> list[dict[str, str]]:
     check_recorded(out, samples)
     pairs = zip(read[WARM:], read[WARM + 1 :], strict=False)
     hooks, threads, spent, lasted = zip(*([b - a for a, b in zip(*pair, strict=True)] for pair in pairs), strict=True)
-    name = f"rollscope in veRL ({samples} samples of up to {width} tokens, trained)"
+    name = f"rollscope in veRL ({samples} samples of up to {width} tokens in one turn, trained)"
     share = [(h + t) / all_ * 100 for h, t, all_ in zip(hooks, threads, spent, strict=True)]
     return [
         results.row(f"{name}: hooks on the trainer's thread", "ms CPU/step", [1e3 * x for x in hooks]),

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rollscope.errors import RollscopeError
@@ -419,7 +420,14 @@ def calls_of(sample: str, *calls: tuple[list[int], list[int], list[float] | None
 CALLS = {  # what the calls are -> the calls; then token ids, mask, log-probabilities (n: not known), prompt's length
     "one": ([([1, 2], [3, 4], [-1, -2])], [3, 4], None, [-1, -2], 2),
     "a prompt that repeats": ([([1], [2], [-1]), ([1, 2, 9], [3], [-3])], [2, 9, 3], [1, 0, 1], [-1, 0, -3], 1),
-    "another prompt": ([([1], [2], [-1]), ([7, 8], [3], [-3])], [2, 3], None, [-1, -3], 1),
+    "another prompt": ([([1], [2], [-1]), ([7, 8], [3], [-3])], [2, 7, 8, 3], [1, 0, 0, 1], [-1, 0, 0, -3], 1),
+    "a prompt that repeats a part": (
+        [([1, 5], [2], [-1]), ([1, 5, 9], [3], [-3])],
+        [2, 9, 3],
+        [1, 0, 1],
+        [-1, 0, -3],
+        2,
+    ),
     "a call without them": ([([1], [2], [-1]), ([1, 2, 9], [3], None)], [2, 9, 3], [1, 0, 1], [-1, 0, "n"], 1),
     "too few of them": ([([1], [2, 3], [-1])], [2, 3], None, None, 1),
 }
@@ -439,13 +447,81 @@ def test_the_tokens_of_all_calls_are_one_sequence(what: str, tmp_path: Path) -> 
     assert known == logp
 
 
-def test_tokens_of_samples_that_are_called_no_more_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST_TOKENS", 12)
-    sequences, call = tokens.Sequences(), {"prompt_token_ids": "[1, 2, 3]", "response_token_ids": "[4, 5]"}
-    for sample in ("a", "b", "a", "c", "d"):
-        row = sequences.columns(sample, call)
-        assert len(row["token_ids"]) >= 2  # what is kept for others takes nothing from this one
-    assert [*sequences._of] == ["c", "d"] and sequences._tokens == 10
+def tokens_of(place: Path) -> tuple[Any, ...]:
+    """Of the one sample: token ids, mask, log-probabilities, and the prompt's length."""
+    (row,) = records(rs.open(place).run("r").sql("SELECT * FROM samples WHERE id = 'ro-1'"))
+    return *(None if row[n] is None else [*row[n]] for n in ("token_ids", "action_mask", "rollout_logp")), row[
+        "prompt_tokens"
+    ]
+
+
+FIRST, SECOND, THIRD = calls_of("ro-1", ([1], [2], [-1]), ([1, 2, 9], [3], [-3]), ([1, 2, 9, 3, 7], [4], None))
+TWO_CALLS = [2, 9, 3], [1, 0, 1], [-1, 0, -3], 1
+
+
+def test_tokens_of_earlier_calls_that_are_not_known_any_more_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "MOST", 12)
+    others = [span(10 + i, attributes=calls_of(f"other-{i}", ([1] * 5, [2], None))[0]["attributes"]) for i in range(3)]
+    receiver = Receiver(tmp_path)
+    for one in (FIRST, SECOND, *others, THIRD):  # the others take the room of the first sample
+        send(receiver, traces(one, rl__run__id="r"))
+    receiver.close()
+    assert tokens_of(tmp_path) == TWO_CALLS
+    receiver = Receiver(tmp_path)  # which knows the run from its files
+    (fourth,) = calls_of("ro-1", ([1, 2, 9, 3, 7, 4], [5], None))
+    send(receiver, traces({**fourth, "spanId": span(99)["spanId"]}, rl__run__id="r"))
+    receiver.close()
+    assert tokens_of(tmp_path) == TWO_CALLS
+
+
+def test_another_attempt_at_a_rollout_has_tokens_of_its_own(tmp_path: Path) -> None:
+    receiver = Receiver(tmp_path)
+    for one, attempt in ((FIRST, "at-1"), (SECOND, "at-1"), (THIRD, "at-2")):
+        send(receiver, traces(one, rl__run__id="r", agentlightning__attempt_id=attempt))
+    receiver.close()
+    ids, mask, logp, prompt = tokens_of(tmp_path)
+    assert (ids, mask, prompt) == ([4], [1], 5) and np.isnan(logp).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    "ids", ["[true]", "[2.5]", "[-5]", "[1099511627776]", '["4"]', "{}", "4", "[" + "1," * 300000 + "1]"]
+)
+def test_what_are_no_token_ids_is_no_column(ids: str, tmp_path: Path) -> None:
+    receiver, about = Receiver(tmp_path), {"prompt_token_ids": "[1]", "response_token_ids": ids}
+    attributes = listed(gen_ai__operation__name="chat", agentlightning__rollout_id="ro-1", **about)
+    send(receiver, traces(span(1, attributes=attributes), rl__run__id="r"))
+    receiver.close()
+    (row,) = records(rs.open(tmp_path).run("r").sql("SELECT token_ids, prompt_tokens FROM samples"))
+    assert row["token_ids"] is None and np.isnan(row["prompt_tokens"])
+
+
+def test_a_sample_that_is_too_long_keeps_the_tokens_of_its_first_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "MOST_OF_ONE", 4)
+    receiver = Receiver(tmp_path)
+    for one in (FIRST, SECOND, THIRD):
+        send(receiver, traces(one, rl__run__id="r"))
+    receiver.close()
+    assert tokens_of(tmp_path) == TWO_CALLS
+
+
+def test_a_call_of_a_tool_without_an_id_is_of_no_message(tmp_path: Path) -> None:
+    call = {"gen_ai__prompt__0__tool_calls__0__id": "", "gen_ai__prompt__0__tool_calls__0__name": "evil"}
+    said = {
+        "gen_ai__prompt__1__role": "user",
+        "gen_ai__prompt__1__content": "hi",
+        "gen_ai__prompt__0__role": "assistant",
+    }
+    receiver = Receiver(tmp_path)
+    send(
+        receiver, traces(span(1, attributes=listed(agentlightning__rollout_id="ro-1", **call, **said)), rl__run__id="r")
+    )
+    receiver.close()
+    rows = records(rs.open(tmp_path).run("r").sql("SELECT role, tool, content FROM turns"))
+    assert [tuple(row.values()) for row in rows] == [("user", None, "hi")]
 
 
 def test_rewards_of_agent_lightning_before_0_3_and_without_a_rollout(tmp_path: Path) -> None:
@@ -487,7 +563,7 @@ def test_the_file_of_a_collector_is_imported_and_followed_and_damage_costs_a_lin
     report = imported.take(file)
     assert report.files[str(file)] == "otlp" and len(report.skipped) == 3
     run = imported.run()
-    assert recorded(run) < held("agentlightning", SENT)  # its file has no token ids
+    assert recorded(run) == held("agentlightning", SENT) - {"tokens", "log-probabilities"}  # its file has none
     (sample,) = records(run.sql("SELECT * FROM samples"))
     assert (sample["id"], sample["prompt"], sample["completion"], sample["reward"]) == ("ro-1", "hi", "hello", 0.75)
     assert json.loads(sample["rewards"]) == {"main": 0.75, "format": 1.0} and sample["stop_reason"] == "stop"

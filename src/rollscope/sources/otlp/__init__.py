@@ -35,7 +35,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
             yield RunStart(id=id, kind=NAMES[0])
             yield Restart("the file was rewritten since the last import; it is read from the start")
         at, ends = 0, {}
-    batches = Batches(path)
+    batches = Batches(path, is_later=at > 0)
     batches.ends = ends
     for offset, value, end in lines(path, at):
         if end is None:

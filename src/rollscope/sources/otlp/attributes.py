@@ -16,6 +16,7 @@ DEEPEST = 16  # levels of lists and maps in a value
 RUN = ("rl.run.id", "rollscope.run.id")
 STEP = ("rl.step", "rl.loop.iteration", "rl.iteration", "rl.train.step", "global_step", "training.step", "step")
 SAMPLE = ("rl.sample.id", "agentlightning.rollout_id", "rl.trajectory.id", "rollout_id")
+ATTEMPT = ("agentlightning.attempt_id",)
 GROUP = ("rl.sample.group.id", "rl.group.id", "group_id", "prompt_id")  # the last is ROLL's
 TASK = ("rl.sample.task.id", "rl.task.id", "rl.sample.task.name")
 VERSION = ("rl.policy.version", "rl.model.version", "rl.sync.version")

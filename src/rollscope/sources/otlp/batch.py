@@ -13,7 +13,7 @@ from typing import Any
 from rollscope.sources import Item, Records, RunStart
 from rollscope.sources.intake.gather import Gather
 
-from .attributes import attributes
+from .attributes import ATTEMPT, attributes, word
 from .logs import note_row, turn_row
 from .numbers import readings
 from .resource import KIND, run_of
@@ -77,7 +77,8 @@ class RunRows:
         self.add("samples", sample_row(sample, row, span, found, resource))
         if is_call(found):
             text, turns = call_rows(sample, row, found, self._known.turns)
-            self.add("samples", {**text, **self._known.tokens.columns(sample, found)})
+            attempt = word(found, ATTEMPT) or word(resource, ATTEMPT)
+            self.add("samples", {**text, **self._known.tokens.columns(sample, attempt, found)})
             for turn in turns:
                 self.add("turns", turn)
         elif is_tool(found):
@@ -100,10 +101,13 @@ class RunRows:
 
 
 class Batches:
-    """Takes batches, and keeps their rows until they are asked for."""
+    """Takes batches, and keeps their rows until they are asked for.
 
-    def __init__(self, path: Path, kind: str = KIND) -> None:
-        self._path, self._kind = path, kind
+    With `is_later`, others were taken before of which nothing is known here.
+    """
+
+    def __init__(self, path: Path, kind: str = KIND, is_later: bool = False) -> None:
+        self._path, self._kind, self._is_later = path, kind, is_later
         self.runs: dict[str, RunRows] = {}
         self.known: dict[str, Known] = {}
         self.ends: dict[str, int] = {}  # run id -> the offset up to which it has everything
@@ -135,7 +139,7 @@ class Batches:
 
     def _rows(self, start: RunStart) -> RunRows:
         if start.id not in self.runs:
-            known = self.known.setdefault(start.id, Known())
+            known = self.known.setdefault(start.id, Known(tokens=Sequences(is_later=self._is_later)))
             self.runs[start.id] = RunRows(start, known, self._path)
         return self.runs[start.id]
 

@@ -33,7 +33,7 @@ def tools(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     for name, value in found.items():
         if match := CALLED.fullmatch(name):
             by_place.setdefault(match[1], {})[match[2]] = _text(value)
-    calls = [one for one in by_place.values() if "id" in one]
+    calls = [one for one in by_place.values() if one.get("id")]
     return {one["id"]: {"tool": one.get("name"), "arguments": one.get("arguments")} for one in calls}
 
 

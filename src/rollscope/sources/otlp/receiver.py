@@ -24,6 +24,7 @@ from .batch import Batches, Known, RunRows
 from .body import answer, batch_of, unpacked
 from .resource import KIND
 from .seen import SpanIds
+from .tokens import Sequences
 
 DIGESTS = 1_000  # of the last batches that are kept with a run
 IDLE_SECONDS = 900.0  # after which a run is finished, until its next batch
@@ -183,7 +184,8 @@ def _known(root: Path, id: str, writer: str) -> Known:
     from rollscope.store.store import open as open_runs
 
     run = open_runs(root).run(id)
-    known = Known(SpanIds(run.sql(f"SELECT id FROM spans WHERE writer = '{writer}'")["id"]))
+    spans = SpanIds(run.sql(f"SELECT id FROM spans WHERE writer = '{writer}'")["id"])
+    known = Known(spans, tokens=Sequences(run.sql("SELECT id FROM samples WHERE token_ids IS NOT NULL")["id"]))
     turns = run.sql(f"SELECT sample, max(turn) AS turn FROM turns WHERE writer = '{writer}' GROUP BY sample")
     known.turns.next.update(zip(turns["sample"].tolist(), turns["turn"].tolist(), strict=True))
     return known

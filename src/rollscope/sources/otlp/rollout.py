@@ -136,7 +136,7 @@ def call_rows(
 
 def _read(one: Message, calls: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What a model read: who says what; of a tool's answer also the call."""
-    said, call = {"role": one["role"], "content": one["content"]}, calls.get(one.get("tool_call_id", ""))
+    said, call = {"role": one["role"], "content": one["content"]}, calls.get(one.get("tool_call_id") or "")
     return said if call is None else {**said, **call, "result": one["content"]}
 
 

@@ -2,75 +2,133 @@
 
 Agent-Lightning writes them beside each call: all ids of the prompt, the ids of the answer, and
 OpenAI's log-probabilities. A later prompt repeats what was said so far; what follows is context.
+Of a sample whose earlier calls are not known any more, nothing is said: what is stored stays.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 from rollscope.sources.dumps import columns
-from rollscope.sources.intake.gather import number, whole
+from rollscope.sources.intake.gather import number
 
 from .attributes import parsed
+from .messages import messages
+from .seen import SpanIds
 
-MOST = 1_000  # samples of which the sequence is kept for the next call
-MOST_TOKENS = 1 << 20  # of all of them together, a hundred bytes each; one sample may have more
+MOST_OF_ONE = 1 << 18  # tokens of a sample; of a longer one, those of its first calls are kept
+MOST = 1 << 22  # tokens of all samples that wait for their next call, eight to 25 bytes each
+LETTERS = 16  # of a token in JSON, at most: longer texts are not read
+HIGHEST = 1 << 31  # no vocabulary has more
 
 
 @dataclass(slots=True)
 class Sequence:
     """The tokens of a sample so far; `last` is what the last call asked and answered."""
 
-    last: list[int] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
-    mask: list[bool] = field(default_factory=list)
-    logp: list[float] = field(default_factory=list)  # 0 at context, NaN where a call did not say
+    attempt: Any = None
+    is_again: bool = False  # another attempt was stored: every column replaces its own
+    last: array[int] = field(default_factory=lambda: array("q"))
+    ids: array[int] = field(default_factory=lambda: array("q"))
+    mask: bytearray = field(default_factory=bytearray)
+    logp: array[float] = field(default_factory=lambda: array("d"))  # 0 at context, NaN where a call did not say
 
-    def add(self, asked: list[int], said: list[int], logp: list[float] | None) -> None:
-        """Add a call. Of a prompt that does not repeat the last call, only the answer is added."""
-        context = asked[len(self.last) :] if asked[: len(self.last)] == self.last else []
+    def __len__(self) -> int:
+        return len(self.ids) + len(self.last)
+
+    def add(self, asked: array[int], said: array[int], logp: list[float] | None) -> None:
+        """Add a call: as context what its prompt has beyond the part that it repeats."""
+        context = asked[_same(asked, self.last) :]
         self.ids += context + said
-        self.mask += [False] * len(context) + [True] * len(said)
-        self.logp += [0.0] * len(context) + (logp or [math.nan] * len(said))
+        self.mask += bytes(len(context)) + b"\1" * len(said)
+        self.logp.extend([0.0] * len(context) + (logp or [math.nan] * len(said)))
         self.last = asked + said
 
     def columns(self) -> dict[str, Any]:
-        sampled = [logp for logp, mine in zip(self.logp, self.mask, strict=True) if mine]
-        streams = {"rollout_logp": None if all(map(math.isnan, sampled)) else self.logp}
-        return columns.known(columns.tokens(self.ids, self.mask, len(self.ids), **streams))
+        is_said = any(mine and logp == logp for logp, mine in zip(self.logp, self.mask, strict=True))
+        streams = {"rollout_logp": self.logp.tolist() if is_said or self.is_again else None}
+        found = columns.known(columns.tokens(self.ids, self.mask, len(self.ids), **streams))
+        return {"action_mask": [*self.mask[found["prompt_tokens"] :]], **found} if self.is_again else found
 
 
 class Sequences:
-    """The sequences of the samples that were called last."""
+    """The sequences of samples that may be called again.
 
-    def __init__(self) -> None:
+    `ids` are of samples that have tokens already. With `is_later`, there may be others: a prompt
+    with an answer in it is of one that was called before.
+    """
+
+    def __init__(self, ids: Iterable[str] = (), is_later: bool = False) -> None:
         self._of: dict[str, Sequence] = {}  # the one called last is at the end
+        self._left = SpanIds(map(_number, ids))  # samples with tokens, and without a sequence here
+        self._is_later = is_later
         self._tokens = 0  # of all of them
 
-    def columns(self, sample: str, found: dict[str, Any]) -> dict[str, Any]:
-        """The columns of a sample after a call; none if the call has no token ids."""
+    def columns(self, sample: str, attempt: Any, found: dict[str, Any]) -> dict[str, Any]:
+        """The columns of a sample after a call; none if its tokens are not all known."""
         asked, said = _ids(found.get("prompt_token_ids")), _ids(found.get("response_token_ids"))
-        if not asked or not said:
+        if not asked or not said or not self._is_known(sample, found):
             return {}
-        sequence = self._of[sample] = self._of.pop(sample) if sample in self._of else Sequence()
-        before = len(sequence.ids)
+        sequence = self._taken(sample, attempt)
         sequence.add(asked, said, _logp(found.get("logprobs.content"), len(said)))
-        self._tokens += len(sequence.ids) - before
+        if len(sequence) > 2 * MOST_OF_ONE:
+            self._left.add(_number(sample))
+            return {}
+        self._of[sample] = sequence
+        self._tokens += len(sequence)
         self._forget()
         return sequence.columns()
 
+    def _is_known(self, sample: str, found: dict[str, Any]) -> bool:
+        """True if every call of the sample so far is in its sequence."""
+        if sample in self._of:
+            return True
+        if self._is_later and any(one["role"] == "assistant" for one in messages(found)[0]):
+            self._left.add(_number(sample))
+        return _number(sample) not in self._left
+
+    def _taken(self, sample: str, attempt: Any) -> Sequence:
+        """The sequence of a sample; a new one for another attempt at it."""
+        before = self._of.pop(sample, None)
+        if before is None:
+            return Sequence(attempt)
+        self._tokens -= len(before)
+        return before if before.attempt == attempt else Sequence(attempt, is_again=True)
+
     def _forget(self) -> None:
-        """Drop those that were not called for longest, while there are too many or too long."""
-        while len(self._of) > 1 and (len(self._of) > MOST or self._tokens > MOST_TOKENS):
-            self._tokens -= len(self._of.pop(next(iter(self._of))).ids)
+        """Drop those that were not called for longest while all have too many tokens."""
+        while len(self._of) > 1 and self._tokens > MOST:
+            sample = next(iter(self._of))
+            self._tokens -= len(self._of.pop(sample))
+            self._left.add(_number(sample))
 
 
-def _ids(value: Any) -> list[int] | None:
+def _same(one: array[int], other: array[int]) -> int:
+    """How many values both begin with."""
+    if one[: len(other)] == other:
+        return len(other)
+    return sum(takewhile(bool, map(eq, one, other)))
+
+
+def _number(sample: str) -> int:
+    digest = hashlib.blake2b(sample.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _ids(value: Any) -> array[int] | None:
+    """Token ids; None if it is anything else."""
+    if isinstance(value, str) and len(value) > LETTERS * MOST_OF_ONE:
+        return None
     listed = parsed(value)
-    ids = [whole(one) for one in listed] if isinstance(listed, list) else []
-    return [id for id in ids if id is not None] if ids and None not in ids else None
+    is_good = isinstance(listed, list) and all(type(one) is int and 0 <= one < HIGHEST for one in listed)
+    return array("q", listed) if is_good and len(listed) <= MOST_OF_ONE else None
 
 
 def _logp(value: Any, length: int) -> list[float] | None:
