@@ -229,3 +229,14 @@ def test_a_run_of_another_project_costs_what_one_costs_that_is_not_there(lake: P
             assert ledger._read(counting, run, ["another"]) == State()  # type: ignore[arg-type]
             asked.append(counting.asked)
     assert asked[0] == asked[1] and ledger.read(lake, "r1", ["p/1"]).ship == 1
+
+
+def test_a_run_is_found_without_the_files_of_others(lake: Place, tmp_path: Path) -> None:
+    for run in ("mine", "other"):
+        one = Life(tmp_path / "runs", run)
+        one.grow()
+        pushed(lake, one)
+    theirs = [path for path in Path(lake.data_path(), "tables").rglob("*.parquet") if "run=other" in str(path)]
+    for path in theirs:
+        path.unlink()
+    assert theirs and ledger.read(lake, "mine").record["id"] == "mine"

@@ -117,8 +117,8 @@ def check_what_is_said(reader: Run, kept: set[str]) -> None:
     said = {row["id"]: row["let_go"] for row in sample_details(reader, list(reader.samples(columns=["id"])["id"]))}
     assert {id for id, text in said.items() if not text} == kept
     assert all(sample_detail(reader, id)["let_go"] == text for id, text in said.items())
-    assert said["2-0-0"].startswith("The lake let go of the text and the tokens of this run on ")
-    assert let_go_sentence(reader).endswith("Samples that were marked by then keep theirs.")
+    assert said["2-0-0"].startswith("The lake let go of the text and the tokens on ")
+    assert let_go_sentence(reader).endswith("Samples that were marked then keep theirs.")
 
 
 def check_not_shipped_again(lake: Place, life: Life) -> None:

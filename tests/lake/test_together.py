@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,6 +27,9 @@ from rollscope.lake.shipping.push import Pusher
 from rollscope.store.arrow import THREADS
 from tests.lake.life import Life, check_same, fetch_all, files, pushed
 from tests.lake.servers import Postgres
+
+if TYPE_CHECKING:
+    import duckdb
 
 PATIENCE = 60.0
 
@@ -43,9 +47,18 @@ def test_a_connection_is_used_again_unless_it_failed(lake: Place) -> None:
 def test_objects_of_another_machine_are_waited_for_in_many_threads(lake: Place, team: Place, tmp_path: Path) -> None:
     for place, many in ((lake, False), (team, True)):
         pushed(place, Life(tmp_path / "runs", f"threads-{many}"))
+        wanted = engine.WAITING_THREADS if many else THREADS
         with engine.connected(place) as connection:  # the one that committed
-            threads = connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
-        assert threads == (engine.WAITING_THREADS if many else THREADS)
+            assert threads_of(connection) == THREADS
+            with engine.waiting(connection, place):
+                assert threads_of(connection) == wanted
+            assert threads_of(connection) == THREADS
+        with engine.of_its_own(place, read_only=True) as connection:
+            assert threads_of(connection) == wanted
+
+
+def threads_of(connection: duckdb.DuckDBPyConnection) -> int:
+    return int(connection.execute("SELECT current_setting('threads')").fetchall()[0][0])
 
 
 def test_threads_hand_a_catalogue_on_and_leave_it_to_others_in_the_end(lake: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import threading
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from rollscope.errors import BadInput
+from rollscope.errors import BadInput, MachineBusy
 from rollscope.lake.check import check
 from rollscope.lake.place import Place
 from rollscope.lake.serving.worker import Ended, Worker
 from rollscope.lake.shipping.requests import ServerUnreachable
 from rollscope.lake.shipping.through_server import ThroughServer
+from rollscope.lake.spool import Object
 from tests.lake.life import Life, check_same, pushed
 from tests.lake.served import PATIENCE, Server, serving
 
@@ -136,13 +138,46 @@ def test_a_request_that_was_not_answered_fails_with_a_sentence(worker: Worker) -
     with pytest.raises(Ended, match=r"ended \(code -9\). Nothing is lost: send this again"):
         waiting.result(PATIENCE)
 
-    def answered() -> bool:
-        try:
-            return worker.held("r1", None).result(PATIENCE).ship == 0
-        except Ended:
-            return False
+    wait_until(lambda: is_answered(worker), "an answer of the next process")
 
-    wait_until(answered, "an answer of the next process")
+
+class Odd:
+    """What a process cannot read."""
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return int, ("no number",)
+
+
+def test_a_process_that_cannot_read_a_request_is_started_again(lake: Place) -> None:
+    def full(text: str) -> None:
+        said.append(text)
+        raise OSError(28, "No space left on device")  # the disk of the server's log
+
+    said: list[str] = []
+    worker = Worker(lake, full)
+    (before,) = pids(lake)
+    worker._process.out.put((0, "held", Odd()))
+    wait_until(lambda: before not in pids(lake) and len(pids(lake)) == 1, "the next process")
+    wait_until(lambda: bool(said), "a sentence")
+    assert said == ["the process that ships runs ended (code 1), and is started again"]
+    wait_until(lambda: is_answered(worker), "an answer of the next process")
+    worker.close()
+
+
+def is_answered(worker: Worker) -> bool:
+    try:
+        return worker.held("r1", None).result(PATIENCE).ship == 0
+    except Ended:
+        return False
+
+
+def test_a_full_disk_of_the_server_is_a_sentence(worker: Worker) -> None:
+    objects = Path(worker.place.data_path()) / "runs"
+    objects.write_text("a file where a folder belongs")
+    data = b"some bytes"
+    object = Object("run.json", "whole", 0, len(data), hashlib.sha256(data).hexdigest(), "", 0)
+    with pytest.raises(MachineBusy, match=r"could not read or write a file .* Nothing is lost: send this again"):
+        worker.put("p", "r1", object, data, None).result(PATIENCE)
 
 
 def test_an_error_arrives_as_what_it_was(worker: Worker) -> None:

@@ -12,7 +12,7 @@ import rollscope as rs
 from tests.web.conftest import Served, Watched, until
 
 pytestmark = pytest.mark.browser
-BY_ENV = "SELECT step, env, avg(reward) AS reward FROM samples GROUP BY ALL ORDER BY step"
+BY_ENV = "SELECT step, env, avg(reward) AS reward FROM samples GROUP BY ALL ORDER BY step, env DESC"
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,7 @@ def of_its_own(place: Place, read_only: bool = False) -> Iterator[duckdb.DuckDBP
         connection = _loaded(place)
         try:
             _attach(connection, place, read_only)
+            _wait_in_many(connection, place)
             yield connection
         finally:
             connection.close()
@@ -126,16 +127,29 @@ def _loaded(place: Place) -> duckdb.DuckDBPyConnection:
     more = {"postgres_scanner": not place.is_embedded, "httpfs": place.is_remote}
     paths = [extension(name) for name in ("ducklake", *(name for name, needed in more.items() if needed))]
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    connection = duckdb.connect(config={**config, "threads": str(threads(place)), "memory_limit": MEMORY})
+    connection = duckdb.connect(config={**config, "threads": str(THREADS), "memory_limit": MEMORY})
     for path in paths:
         connection.execute(f"LOAD {quoted(path)}")
     keys.add_to(connection, place)
     return connection
 
 
-def threads(place: Place) -> int:
-    """How many threads answer a question of this lake."""
-    return WAITING_THREADS if place.is_remote else THREADS
+@contextlib.contextmanager
+def waiting(connection: duckdb.DuckDBPyConnection, place: Place) -> Iterator[None]:
+    """Read many files in many threads, where they come from another machine.
+
+    Each thread takes memory of its own, so what writes many rows does without. After an error the
+    connection is of no use.
+    """
+    _wait_in_many(connection, place)
+    yield
+    if place.is_remote:
+        connection.execute(f"SET threads = {THREADS}")
+
+
+def _wait_in_many(connection: duckdb.DuckDBPyConnection, place: Place) -> None:
+    if place.is_remote:
+        connection.execute(f"SET threads = {WAITING_THREADS}")
 
 
 def _make_sure(one: Kept, place: Place, read_only: bool) -> None:
@@ -213,6 +227,9 @@ def saying(place: Place) -> Iterator[None]:
         yield
     except duckdb.TransactionException:  # somebody else was faster: the caller tries again
         raise
+    except duckdb.OutOfMemoryException as error:
+        first = " ".join(str(error).split())[:200]
+        raise CannotRead(f"this takes more than the {MEMORY} of memory that a lake may take here: {first}") from None
     except duckdb.Error as error:
         raise LakeUnreachable(_sentence(place, keys.without(str(error)))) from None
 

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rollscope.store.arrow import THREADS
+from rollscope.store.schema import TABLES
+
 from . import engine, tables
 from .place import Place
 from .spool import Held, Object, held
@@ -115,10 +118,20 @@ def _read(connection: duckdb.DuckDBPyConnection, run: str, projects: Collection[
     if tables.has(connection, "recorders"):
         found = connection.execute("SELECT name FROM lake.book.recorders WHERE run = ?", [run]).fetchall()
         state.recorder = found[0][0] if found else ""
-    rows = connection.execute("SELECT * FROM lake.main.runs WHERE id = ?", [run])
-    names = [column[0] for column in rows.description or []]
-    state.record = next((dict(zip(names, row, strict=True)) for row in rows.fetchall()), {})
+    state.record = _record(connection, run)
     return state
+
+
+def _record(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, Any]:
+    """The row of a run that counts. The view of all runs would open the files of the others."""
+    rows = connection.execute(
+        "SELECT x.* FROM lake.rows.runs x ANTI JOIN lake.book.dropped d ON d.run = x.run AND d.part = x.part"
+        " WHERE x.run = ? ORDER BY x.part DESC LIMIT 1",
+        [run],
+    )
+    names, known = [column[0] for column in rows.description or []], {column.name for column in TABLES["runs"]}
+    found = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+    return {name: value for row in found for name, value in row.items() if name in known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +182,7 @@ def _committed(connection: duckdb.DuckDBPyConnection, place: Place, orders: Sequ
     for table, rows in _rows(good).items():
         _insert(connection, table, rows)
     connection.execute("COMMIT" if good else "ROLLBACK")
-    connection.execute(f"SET threads = {engine.threads(place)}")
+    connection.execute(f"SET threads = {THREADS}")
     return {order.run for order in good}
 
 

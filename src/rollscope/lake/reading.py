@@ -99,7 +99,8 @@ class LakeStore(Store):
 
     def _rows(self) -> list[dict[str, Any]]:
         """The record of each run, newest first."""
-        with engine.connected(self.place, read_only=True) as connection:
+        lake = engine.connected(self.place, read_only=True)
+        with lake as connection, engine.waiting(connection, self.place):
             tables.check_version(connection, self.place.folder)
             rows: list[dict[str, Any]] = arrow_table(
                 connection, "SELECT * FROM lake.main.runs ORDER BY started_ns DESC, id"

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from rollscope.errors import BadInput, MachineBusy
 from rollscope.lake.cache import bringing, mirror
 from rollscope.lake.shipping.push import Pusher
@@ -110,7 +112,7 @@ def retain(place: Place, one: Due) -> int:
         _fetch(place, one.run, folder)
         let_go(folder, columns, dict.fromkeys(one.what, time.time_ns()), kept)
         Pusher(place, folder).push()
-    _change_rows(place, one, columns, arrow.strings(kept)[0].to_pylist())
+    _change_rows(place, one, columns, pa.table({"id": arrow.strings(kept)[0]}))
     return _remove_objects(place, one.run)
 
 
@@ -124,7 +126,7 @@ def _fetch(place: Place, run: str, folder: str) -> None:
         path.unlink()
 
 
-def _change_rows(place: Place, one: Due, columns: set[str], kept: list[str]) -> None:
+def _change_rows(place: Place, one: Due, columns: set[str], kept: pa.Table) -> None:
     """Empty the columns in the tables, and say so; again if somebody else's commit was first.
 
     `kept` are ids of samples as they are stored.
@@ -143,18 +145,20 @@ def _change_rows(place: Place, one: Due, columns: set[str], kept: list[str]) -> 
     raise MachineBusy(f"others ship to the lake all the time, so {one.run!r} has to wait: try again in a moment")
 
 
-def _in_one_transaction(connection: duckdb.DuckDBPyConnection, one: Due, columns: set[str], kept: list[str]) -> None:
+def _in_one_transaction(connection: duckdb.DuckDBPyConnection, one: Due, columns: set[str], kept: pa.Table) -> None:
     connection.execute("BEGIN")
+    connection.register("kept samples", kept)
     for table, sample in SAMPLE.items():
         here = sorted(columns & tables.row_columns(table).keys())
         if here:
             empty = ", ".join(f'"{name}" = NULL' for name in here)
-            whose = f"run = ? AND NOT coalesce(list_contains(?::VARCHAR[], {sample}), false)"
-            connection.execute(f"UPDATE lake.rows.{table} SET {empty} WHERE {whose}", [one.run, kept])
+            whose = f'run = ? AND NOT EXISTS (FROM "kept samples" k WHERE k.id = x.{sample})'
+            connection.execute(f"UPDATE lake.rows.{table} x SET {empty} WHERE {whose}", [one.run])
     for what in one.what:
         row: list[Any] = [one.project, one.run, what, time.time_ns()]
         connection.execute("INSERT INTO lake.book.let_go VALUES (?, ?, ?, ?)", row)
     connection.execute("COMMIT")
+    connection.unregister("kept samples")
 
 
 def _remove_objects(place: Place, run: str) -> int:

@@ -38,7 +38,7 @@ class Tidied:
 def tidy(place: Place, keep_seconds: float = KEEP_SECONDS) -> Tidied:
     """Merge small files, remove rows that were replaced, and objects that no file is made of."""
     done = Tidied()
-    with engine.connected(place) as connection:
+    with engine.connected(place) as connection, engine.waiting(connection, place):
         tables.check_version(connection, place.folder)
         tables.set_storage(connection)  # a lake of an older Rollscope was made without
         done.files_before = _files(connection)

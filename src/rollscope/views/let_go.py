@@ -15,7 +15,7 @@ COLUMNS = {"text": TEXT_COLUMNS, "tokens": TOKEN_COLUMNS}
 def let_go_sentence(run: Run) -> str:
     """Says what the samples of a run had and have no more; nothing if they have everything."""
     gone = run.let_go()
-    return f"{_sentence(gone)} Samples that were marked by then keep theirs." if gone else ""
+    return f"{_sentence(gone)} Samples that were marked then keep theirs." if gone else ""
 
 
 def let_go_of_sample(run: Run, sample: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> str:
@@ -29,6 +29,8 @@ def let_go_of_sample(run: Run, sample: Mapping[str, Any], turns: Iterable[Mappin
 
 
 def _sentence(gone: Mapping[str, int]) -> str:
-    whats = " and ".join(f"the {what}" for what in sorted(gone))
-    day = datetime.fromtimestamp(max(gone.values()) / 1e9, UTC).date().isoformat()
-    return f"The lake let go of {whats} of this run on {day}, by its rule."
+    days: dict[str, list[str]] = {}
+    for what, time_ns in sorted(gone.items()):
+        days.setdefault(datetime.fromtimestamp(time_ns / 1e9, UTC).date().isoformat(), []).append(f"the {what}")
+    whats = ", and of ".join(f"{' and '.join(some)} on {day}" for day, some in days.items())
+    return f"The lake let go of {whats}, by its rule for this run."

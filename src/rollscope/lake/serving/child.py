@@ -7,6 +7,7 @@ trainer knows, and what was shipped is in the lake.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -20,7 +21,7 @@ from typing import Any
 from rollscope import memory
 from rollscope.access.book import Book, Token
 from rollscope.access.tokens import still_good
-from rollscope.errors import RollscopeError
+from rollscope.errors import MachineBusy, RollscopeError
 from rollscope.lake import place as places
 from rollscope.lake.cache.mirroring import Mirroring
 from rollscope.lake.ledger import State
@@ -53,10 +54,13 @@ class Child:
             "say": self._say,
         }
 
-    def run(self) -> None:
-        """Look at the lake, then answer until the server goes."""
+    def begin(self) -> None:
+        """Look at the lake, and say so. Raises a sentence."""
         self._mirroring.look(most=FIRST_RUNS)
         self._send(READY, self._mirroring.looked)
+
+    def run(self) -> None:
+        """Answer until the server goes, and go on looking at the lake."""
         self._mirroring.keep_looking(partial(self._send, SAYS), partial(self._send, LOOKED))
         try:
             while True:
@@ -69,7 +73,10 @@ class Child:
             answer, error = self._kinds[kind](*arguments), None
         except Exception as raised:
             answer, error = None, portable(raised)
-        self._send(number, answer, error)
+        try:
+            self._send(number, answer, error)
+        except Exception as raised:  # an answer that cannot travel is one, too: somebody waits for it
+            self._send(number, None, portable(raised))
 
     def _send(self, *message: Any) -> None:
         with self._sending:
@@ -108,7 +115,11 @@ def portable(error: Exception) -> tuple[type[Exception], str]:
     """An error as it travels. One that is no sentence of ours is a bug, which is printed here."""
     if isinstance(error, RollscopeError):
         return type(error), str(error)
-    traceback.print_exception(error)
+    if isinstance(error, OSError):
+        why = f"the server could not read or write a file ({error.strerror or error})"
+        return MachineBusy, f"{why}. Nothing is lost: send this again."
+    with contextlib.suppress(OSError, ValueError):  # nobody reads it, or the disk of its log is full
+        traceback.print_exception(error)
     return RuntimeError, f"{type(error).__name__}: {error}"
 
 
@@ -118,9 +129,15 @@ def main() -> None:
     try:
         child = Child(pipe, places.read(folder))
         memory.keep_trimming()
-        child.run()
+        child.begin()
     except Exception as error:
         pipe.send((READY, portable(error)))
+        os._exit(0)
+    try:
+        child.run()
+    except BaseException as error:  # the server hears that this process ended, and starts another
+        portable(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+        os._exit(1)
     os._exit(0)
 
 

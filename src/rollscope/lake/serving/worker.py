@@ -107,40 +107,49 @@ class Worker:
         """Take answers; start the process again for as long as this one lives."""
         wait = 0.0
         while not self._closed.is_set():
-            began = time.monotonic()
+            began, is_said = time.monotonic(), False
             self._listen()
             self._end()
             wait = 0.0 if time.monotonic() - began > LONGEST_WAIT else wait
-            while not self._closed.wait(wait) and not self._is_started(wait):
-                wait = min(LONGEST_WAIT, 2 * wait + FIRST_WAIT)
+            while not self._closed.wait(wait) and (why := self._start_again()):
+                if not is_said:
+                    self._tell(f"the process that ships runs cannot start, and is tried again: {why}")
+                wait, is_said = min(LONGEST_WAIT, 2 * wait + FIRST_WAIT), True
             wait = min(LONGEST_WAIT, 2 * wait + FIRST_WAIT)
 
-    def _is_started(self, waited: float) -> bool:
+    def _start_again(self) -> str:
+        """Start the process; say why if it cannot."""
         try:
             process = self._started()
         except Exception as error:
-            if not waited:
-                self._say(f"the process that ships runs ended, and cannot start: {error}")
-            return False
+            return str(error) or repr(error)
         with self._lock:
             self._process = process
             if self._closed.is_set():  # nobody else ends this one
                 process.hang_up()
-        return True
+        return ""
 
     def _listen(self) -> None:
-        """Take answers until the process ends."""
-        while True:
-            try:
-                head, *rest = self._process.pipe.recv()
-            except (EOFError, OSError):
-                return
-            if head == LOOKED:
-                (self._looked,) = rest
-            elif head == SAYS:
-                self._say(*rest)
-            else:
-                _settle(self._asked.pop(head), *rest)
+        """Take answers until the process ends, or says what cannot be understood."""
+        try:
+            while True:
+                self._hear(*self._process.pipe.recv())
+        except Exception as error:
+            if not isinstance(error, EOFError | OSError):
+                self._tell(f"the process that ships runs said what cannot be understood: {error!r}")
+
+    def _hear(self, head: Any, *rest: Any) -> None:
+        if head == LOOKED:
+            (self._looked,) = rest
+        elif head == SAYS:
+            self._tell(*rest)
+        else:
+            _settle(self._asked.pop(head), *rest)
+
+    def _tell(self, text: str) -> None:
+        """Say something, to a log whose disk may be full: shipping goes on."""
+        with contextlib.suppress(OSError, ValueError):
+            self._say(text)
 
     def _end(self) -> None:
         """Requests that were not answered fail."""
@@ -148,6 +157,8 @@ class Worker:
             self._process.is_open = False
             asked, self._asked = self._asked, {}
         code = self._process.end()
+        if not self._closed.is_set():
+            self._tell(f"the process that ships runs ended (code {code}), and is started again")
         for future in asked.values():
             future.set_exception(
                 Ended(f"the process that ships runs ended (code {code}). Nothing is lost: send this again.")
