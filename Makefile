@@ -5,17 +5,18 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-PARTS := test-rooms test-sources test-server test-pages
+PARTS := test-rooms team test-sources test-server test-pages
 # Tests wait for processes more than they compute: three parts at once fill two cores.
 TOGETHER := --jobs=3 --output-sync=target
 
-.PHONY: run test $(PARTS) test-floors test-frameworks test-frameworks-all team postgres nginx check fmt bench docs pictures docs-check setup chromium clean
+.PHONY: run test $(PARTS) test-floors test-frameworks test-frameworks-all postgres nginx check fmt bench docs pictures docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
 
 # In parts, each of which is said when it is over. CI runs the other tests beside them.
 test:
+	$(MAKE) --jobs=1 chromium postgres nginx
 	@echo "The tests run in $(words $(PARTS)) parts. Each says what it found when it is over."
 	$(MAKE) --keep-going $(if $(filter -j%,$(MAKEFLAGS)),,$(TOGETHER)) $(PARTS)
 
