@@ -82,7 +82,7 @@ class Worker:
 
     def _ask(self, kind: str, *arguments: Any) -> Future[Any]:
         future, number = Future[Any](), next(self._numbers)
-        future.set_running_or_notify_cancel()  # whoever leaves, it is answered
+        future.set_running_or_notify_cancel()  # it is answered also if nobody waits any more
         with self._lock:
             if not self._process.is_open:
                 raise Ended("the process that ships runs is started again. Nothing is lost: send this again.")
