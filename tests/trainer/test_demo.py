@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ pytest.importorskip("torch")
 import rollscope as rs
 from rollscope.cli import demo
 from rollscope.views.metric_info import name_list
+from tests.ports import free_port
 
 SHORT = ["--seconds", "2", "--set", "warmup.steps=60", "--set", "rollout.discard_group_zero_advantage=false"]
 SMALL = ["--set", "evaluation.sets=[{name='shop-eval', environment='shop', tasks=2}]", "--set", "evaluation.every=3"]
@@ -194,3 +198,30 @@ def test_without_torch_it_says_what_to_install(tmp_path):
     assert done.returncode == 2
     assert "training needs the package 'torch'" in done.stderr and 'pip install "rollscope[train]"' in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_the_dashboard_ends_with_a_demo_that_is_ended(tmp_path):
+    port = free_port()
+    words = ["--dir", str(tmp_path), "--port", str(port), "--no-browser"]
+    training = subprocess.Popen(
+        [sys.executable, "-m", "rollscope", "demo", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(lambda: listens(port), training)
+        training.terminate()
+        assert training.wait(300) == 128 + signal.SIGTERM
+    finally:
+        training.kill()
+    assert not listens(port)
+
+
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(true, process):
+    until = time.monotonic() + 300
+    while not true():
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.1)

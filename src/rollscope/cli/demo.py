@@ -7,6 +7,7 @@ rollscope demo --no-serve
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -48,6 +49,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # Exit by an exception on SIGTERM, so that the dashboard ends, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     dashboard = None if args.no_serve else serve(args)
     try:
         ids = _train_all(args)
@@ -93,7 +96,11 @@ def serve(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
         return None
     words = ["serve", "--dir", str(args.dir), "--port", str(args.port), *(["--no-browser"] if args.no_browser else [])]
     process = subprocess.Popen(isolated.command("rollscope", *words), env=isolated.environment())
-    time.sleep(0.5)  # time to fail on a taken port, so that the error comes before training starts
+    try:
+        time.sleep(0.5)  # time to fail on a taken port, so that the error comes before training starts
+    except BaseException:
+        process.terminate()
+        raise
     if process.poll() is not None:
         raise RollscopeError(
             f"the dashboard did not start on port {args.port} (exit code {process.returncode})."
