@@ -61,8 +61,8 @@ class Sequence:
 class Sequences:
     """The sequences of samples that may be called again.
 
-    `ids` are of samples that have tokens already. With `is_later`, there may be others: a prompt
-    with an answer in it is of one that was called before.
+    `ids` are of samples that have tokens already. With `is_later`, there may be others: only a
+    prompt whose messages hold no answer is of one that was not called before.
     """
 
     def __init__(self, ids: Iterable[str] = (), is_later: bool = False) -> None:
@@ -90,7 +90,7 @@ class Sequences:
         """True if every call of the sample so far is in its sequence."""
         if sample in self._of:
             return True
-        if self._is_later and any(one["role"] == "assistant" for one in messages(found)[0]):
+        if self._is_later and not _is_first(found):
             self._left.add(_number(sample))
         return _number(sample) not in self._left
 
@@ -108,6 +108,12 @@ class Sequences:
             sample = next(iter(self._of))
             self._tokens -= len(self._of.pop(sample))
             self._left.add(_number(sample))
+
+
+def _is_first(found: dict[str, Any]) -> bool:
+    """True if the messages of a call say that nothing was answered before."""
+    roles = [one["role"] for one in messages(found)[0]]
+    return bool(roles) and "assistant" not in roles
 
 
 def _same(one: array[int], other: array[int]) -> int:
