@@ -11,8 +11,12 @@ from typing import Any
 
 KINDS = ("numbers", "samples", "groups", "tokens", "log-probabilities", "versions", "turns", "spans", "evaluations")
 LIVE, FILES, SENT = "live", "import, `--follow`", "OpenTelemetry, or its files"
+DUMPS = "`rollscope run --dumps`"
+LOGGED = "live, with `rollscope run`"
 PACKAGE = "with the package on the CPU"
 FORMAT = "with files in its format, read in its source"
+OBJECTS = "with samples of the fields and in the order of calls read in its source; not run with the package"
+BESIDE = "with a program that logs its names to W&B beside dumps in its format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ RLINF = (
     "environments and rollouts are scripted"
 )
 VERL = "with the package on the CPU: its loop and its training engine; its queue and agent loop with a stubbed engine"
-ROWS = (
+READ = (
     _row(
         *("trl", LIVE),
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
@@ -81,11 +85,26 @@ ROWS = (
     _row("roll", FILES, "samples, groups, turns", FORMAT),
     _row("rllm", FILES, "samples, groups, turns", FORMAT),
     _row("areal", FILES, "samples, groups, versions, evaluations", PACKAGE),
-    _row("skyrl", FILES, "numbers, samples, groups, evaluations", PACKAGE),
+    _row("skyrl", FILES, "numbers, samples, groups, tokens, log-probabilities, evaluations", PACKAGE),
     _row("prime_rl", FILES, "numbers, samples, groups, tokens, log-probabilities, versions, turns", PACKAGE),
     _row("tinker", FILES, "numbers, samples, groups, versions, spans", PACKAGE),
     _row("swift", FILES, "numbers, samples, groups", PACKAGE),
     _row("art", FILES, "numbers, samples, groups, turns", PACKAGE),
+)
+HOOKED = tuple(
+    _row(
+        *(framework, LOGGED),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, evaluations",
+        OBJECTS,
+    )
+    for framework in ("miles", "slime")
+)
+# Their dumps lack the numbers of training: these go to a tracker.
+APART = ("areal", "miles", "nemo_rl", "rllm", "roll", "skyrl", "slime")
+ROWS = (
+    *READ,
+    *HOOKED,
+    *(Row(row.framework, DUMPS, row.holds | {"numbers"}, BESIDE) for row in READ if row.framework in APART),
 )
 
 

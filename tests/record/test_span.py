@@ -138,6 +138,21 @@ def test_what_is_announced_is_shown_until_it_is_over_and_recorded_by_another(ini
     assert list(spans(recorded, run)) == ["generate"] and spans(recorded, run)["generate"]["start_ns"] == 1
 
 
+def test_a_writer_that_has_recorded_nothing_yet_shows_its_open_span(init):
+    import rollscope as rs
+    from rollscope.record.start import join
+
+    run = init()
+    other = join(run.id, run.folder.parent)
+    other.span("hold", "ray:Engine/1").announce(start_ns=12)
+    reader, until = rs.open(run.folder.parent).run(run.id), time.monotonic() + 60
+    while not (named := reader.open_spans()) and time.monotonic() < until:
+        time.sleep(0.05)
+        reader.refresh()
+    assert [(span["name"], span["start_ns"]) for span in named] == [("hold", 12)]
+    other.finish()
+
+
 def test_spans_that_end_at_once_write_no_file(init):
     run = init()
     for _ in range(100):

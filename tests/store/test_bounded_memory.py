@@ -1,4 +1,4 @@
-"""What a reader keeps has a bound, and is the same as what it would compute anew."""
+"""What a reader keeps has a bound, and is the same as what it would compute again."""
 
 from __future__ import annotations
 

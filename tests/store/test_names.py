@@ -1,4 +1,4 @@
-"""Where names lie, as a log grows: the same as for a reader that opens the run anew."""
+"""Where names lie, as a log grows: the same as for a reader that opens the run afresh."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_a_run_that_grows_knows_its_names_as_one_that_is_opened(world: Any) -> N
         if step == 100:
             writers[1] = world.writer(3, rank=0, attempt=2)
         folder.refresh()
-        anew = Folder(str(world.run))
-        anew.refresh()
-        assert places(folder) == places(anew), step
+        fresh = Folder(str(world.run))
+        fresh.refresh()
+        assert places(folder) == places(fresh), step
         for location in folder.locations().values():
             assert location.simple == follow(location, folder.resumed)
             simple.add(location.simple)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from rollscope.errors import CannotRead
 from rollscope.record.caller.call_labels import CallLabels
 from rollscope.record.caller.queue import Commit, Queue, Rows
 from rollscope.record.caller.row_format import RowFormats
@@ -98,7 +99,9 @@ class Recorder:
             run_json.write(self.attempt.folder, self._facts, self.shard)
         except OSError:
             raise
-        except Exception as error:  # the log must begin all the same
+        except CannotRead as error:  # the log must begin all the same
+            self.losses.say(str(error))
+        except Exception as error:
             self.losses.say(f"{self.attempt.folder / 'run.json'} could not be written: {one_line(error)}")
 
     def _start(self) -> None:
@@ -274,8 +277,7 @@ class Recorder:
 
     def _speaks(self) -> bool:
         """Shard 0 speaks for the run; if it never came, the shard whose `run.json` stands."""
-        known = {} if self.shard == 0 else run_json.read(self.attempt.folder) or {}
-        return self.shard == 0 or known.get("process", {}).get("writer") == self.writer
+        return self.shard == 0 or run_json.is_of(self.attempt.folder, self.writer, self.attempt.leads)
 
     def _seal(self) -> None:
         """Turn closed logs into sets, in a helper process. The trainer does not wait for it."""

@@ -8,9 +8,11 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from rollscope.errors import CannotRead
 from rollscope.store import regular_file
 from rollscope.strict_json import dumps
 
+PATIENCE_SECONDS = 10.0  # with an error that may pass
 _TYPES: dict[str, type] = {"attempt": int, "attempts": list, "started_ns": int, "process": dict}
 
 
@@ -23,13 +25,35 @@ def read(folder: Path) -> dict[str, Any] | None:
     """The facts in `run.json`, or None if the folder holds no run.
 
     Facts of the wrong type are left out: a file that was edited by hand must not stop a resumed
-    training.
+    training. Raises CannotRead for an error that may pass, such as a stale handle, and has not
+    passed in PATIENCE_SECONDS: the file is then not known to be damaged.
     """
+    path = folder / "run.json"
     try:
-        facts = regular_file.read_json(str(folder / "run.json"))
-    except (OSError, ValueError):
+        facts = regular_file.patiently(lambda: regular_file.read_json(str(path)), PATIENCE_SECONDS)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and _may_pass(error):
+            raise CannotRead(_unread(path, error)) from error
         return {} if folder.is_dir() and any(folder.glob("*.log")) else None
     return _valid(facts) if isinstance(facts, dict) else {}
+
+
+def is_of(folder: Path, writer: str, unread: bool) -> bool:
+    """Did this writer write the `run.json` that stands? `unread` if it cannot be read now."""
+    try:
+        known = read(folder) or {}
+    except CannotRead:
+        return unread
+    return bool(known.get("process", {}).get("writer") == writer)
+
+
+def _may_pass(error: OSError) -> bool:
+    return not isinstance(error, FileNotFoundError) and not regular_file.is_lasting(error)
+
+
+def _unread(path: Path, error: OSError) -> str:
+    why = regular_file.why(error, named=False)
+    return f"{path} cannot be read ({why}, for {PATIENCE_SECONDS:g} s). It may be whole, so it is left as it is."
 
 
 def _valid(facts: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +70,7 @@ def _is_attempt(attempt: Any) -> bool:
 
 
 def write(folder: Path, facts: dict[str, Any], shard: int) -> None:
-    """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError.
+    """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError and CannotRead.
 
     It also replaces what another shard wrote that began the attempt while shard 0 was late. A shard
     that found no file leaves one that appears meanwhile.

@@ -30,6 +30,7 @@ exec nice -n 19 "$@"
 def spawn(
     module: str,
     *arguments: str,
+    stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
     environment: Mapping[str, str] | None = None,
@@ -42,7 +43,7 @@ def spawn(
     env = {key: value for key, value in isolated.environment().items() if key not in rank.NAMES}  # a helper is no rank
     return subprocess.Popen(
         [*([shell, "-c", LOW, "sh"] if shell else []), *isolated.command(module, *arguments)],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,

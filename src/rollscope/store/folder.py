@@ -27,7 +27,7 @@ from rollscope.store.sealed.coverage import covered
 from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import accepted, listed
 
-from . import regular_file, run_json, sample_ids
+from . import regular_file, run_json, sample_ids, sampled
 
 PIECE = 200_000  # metric rows that are read at once
 
@@ -49,6 +49,7 @@ class Folder:
         self._locations: tuple[int, dict[str, Location]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._run_rows: tuple[int, list[dict[str, Any]]] = (-1, [])
+        self._times: tuple[int, tuple[int | None, int | None]] = (-1, (None, None))  # of samples
         self._listing: tuple[list[str], list[str]] | None = None
 
     @cached_property
@@ -160,14 +161,31 @@ class Folder:
 
     @property
     def last_step(self) -> int | None:
+        """The last step of a metric; of a run without any, that of a sample or a span."""
         last = max((extent.last_step for extent in self.extents()), default=-1)
+        last = self.last_sampled_step if last < 0 else last
         return None if last < 0 else last
 
     @property
+    def last_sampled_step(self) -> int:
+        """The last step of a sample or a span; -1 if none has a step."""
+        return sampled.last_step(self._files())
+
+    @property
     def time_range(self) -> tuple[int | None, int | None]:
-        """The times of the first and the last metric."""
+        """The times of the first and the last metric; of a run without any, of its samples."""
         known = [extent for extent in self.extents() if extent.hi_ns >= 0]
-        return min((e.lo_ns for e in known), default=None), max((e.hi_ns for e in known), default=None)
+        if not known:
+            return self._sampled_times()
+        return min(e.lo_ns for e in known), max(e.hi_ns for e in known)
+
+    def _sampled_times(self) -> tuple[int | None, int | None]:
+        if self._times[0] != self.version:
+            self._times = self.version, sampled.time_range(self._files())
+        return self._times[1]
+
+    def _files(self) -> list[SealedSet | Tail]:
+        return [*self.sets, *self.tails.values()]
 
     # ---- samples that have several rows
 

@@ -12,10 +12,15 @@ import json
 import os
 import re
 import stat
-from typing import Any, BinaryIO
+import time
+from collections.abc import Callable
+from typing import Any, BinaryIO, TypeVar
+
+Read = TypeVar("Read")
 
 MOST_JSON_BYTES = 64 << 20
 MOST_TOML_BYTES = 4 << 20  # people write these by hand
+FIRST_WAIT_SECONDS = 0.005  # before an error that may pass is met again; each later wait is twice as long
 MOST_DEPTH = 100  # of lists and mappings inside each other; Python's own limit is not much higher
 _TOML_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*')  # texts and comments
 _TOML_KEYS = re.compile(rb"[=,\n\[\]{}]")  # what stands between keys
@@ -126,6 +131,23 @@ def _children(value: Any) -> list[Any]:
 def is_lasting(error: OSError) -> bool:
     """True if the file itself is the reason: the next try fails too, unlike one without handles."""
     return error.errno in _LASTING
+
+
+def patiently(read: Callable[[], Read], seconds: float) -> Read:
+    """What `read` returns. An error that may pass is met by trying again for so many seconds.
+
+    On a network file system a handle is stale if another machine replaced its file meanwhile.
+    """
+    wait, until = FIRST_WAIT_SECONDS, time.monotonic() + seconds
+    while True:
+        try:
+            return read()
+        except OSError as error:
+            absent = isinstance(error, FileNotFoundError)
+            if absent or is_lasting(error) or time.monotonic() + wait > until:
+                raise
+        time.sleep(wait)
+        wait *= 2
 
 
 def why(error: BaseException, named: bool = True) -> str:

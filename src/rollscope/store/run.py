@@ -95,18 +95,22 @@ class Run(TableReader):
         return self.folder.damage
 
     @property
+    @retried
     def last_step(self) -> int | None:
         """The last step at which anything was logged."""
         return self.folder.last_step
 
     @property
+    @retried
     def step_range(self) -> tuple[int, int]:
         """The first and the last step at which anything was logged."""
-        steps, last = self.steps()["step"], self.last_step
-        last = self.facts.get("step") if last is None else last
-        return (int(steps[0]) if len(steps) else 0), max(int(steps[-1]) if len(steps) else 0, int(last or 0))
+        steps, logged = self.steps()["step"], self.folder.last_step
+        last = int((self.facts.get("step") if logged is None else logged) or 0)
+        known = int(steps[-1]) if len(steps) else self.folder.last_sampled_step  # an import has no clocks
+        return (int(steps[0]) if len(steps) else 0), max(known, last)
 
     @property
+    @retried
     def time_range(self) -> tuple[int | None, int | None]:
         """The first and the last time at which anything was logged, in nanoseconds."""
         return self.folder.time_range

@@ -16,6 +16,7 @@ from .schema import TABLES
 
 NAME = "run.json"
 MOST_BYTES = 16 << 20
+PATIENCE_SECONDS = 0.1  # with an error that may pass; a page waits for the answer
 _INT64 = range(-(2**63), 2**63)
 _SHAPES: dict[str, type] = {"tags": list, "config": dict, "environment": dict, "declared": dict}
 _REWARDS = ("reward_min", "reward_max")
@@ -31,7 +32,7 @@ def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
     """
     path = os.path.join(folder, NAME)
     try:
-        facts = regular_file.read_json(path, MOST_BYTES)
+        facts = regular_file.patiently(lambda: regular_file.read_json(path, MOST_BYTES), PATIENCE_SECONDS)
     except FileNotFoundError:
         return {}, []
     except (OSError, ValueError) as error:

@@ -146,7 +146,7 @@ TURNS = (
     Column("tokens", "int64", ""),
     Column("stop_reason", "string", ""),
     Column("content", "string", "text of the turn", big=True),
-    Column("arguments", "string", "of a tool call", big=True),
+    Column("arguments", "string", "of a tool call; of an answer that calls tools, its calls", big=True),
     Column("result", "string", "of a tool call", big=True),
 )
 

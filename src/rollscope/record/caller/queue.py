@@ -81,6 +81,7 @@ class Queue:
         self.sample_bytes = 2000  # of one sample, as the drain last measured it
         self.held = 0  # bytes the drain holds because the disk does not take them
         self.begun: deque[Any] = deque()  # spans that began since the drain last looked
+        self._begin: Callable[[], None] | None = None  # starts a drain that waits for the first item
         self.computing = Computing()
         self.losses = losses
         self.wake = threading.Event()
@@ -125,12 +126,21 @@ class Queue:
     def when_first(self, start: Callable[[], None]) -> None:
         """Call `start` before the first item is put: a forked child starts its drain then."""
 
-        def first(item: Any) -> None:
-            self.put = self.items.append
+        def begin() -> None:
+            self.put, self._begin = self.items.append, None
             start()
+
+        def first(item: Any) -> None:
+            begin()
             self.put(item)
 
-        self.put = first
+        self.put, self._begin = first, begin
+
+    def announce(self, span: Any) -> None:
+        """Let the drain know of a span that is under way, which may be the first it hears of."""
+        if self._begin is not None:
+            self._begin()
+        self.begun.append(span)
 
     def until_started(self, start: Callable[[], bool]) -> None:
         """Call `start` when an item is put, at most once a second, until it returns True."""

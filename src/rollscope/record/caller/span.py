@@ -106,11 +106,14 @@ class Span:
     ) -> None:
         self.__exit__(kind, error, trace)
 
-    def announce(self) -> Self:
-        """Show it as under way until `over()`. Whoever measures it records it, with `log_span`."""
+    def announce(self, start_ns: int | None = None) -> Self:
+        """Show it as under way until `over()`, since a wall-clock time or now.
+
+        What measures it records it, with `log_span`.
+        """
         self.id = next(self._run._ids)
-        self.start = perf_counter_ns()
-        self._run._begins(self)
+        self.start = perf_counter_ns() if start_ns is None else start_ns - self._run._clock.offset
+        self._run._queue.announce(self)
         return self
 
     def over(self) -> None:

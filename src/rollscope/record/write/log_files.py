@@ -183,9 +183,13 @@ class LogFiles:
         return present
 
     def name_open(self, spans: Sequence[dict[str, Any]]) -> None:
-        """Name the spans of this writer that are open; raises OSError."""
-        if self._log is not None or not spans:
-            open_spans.write(str(self.folder), self._writer, spans)
+        """Name the spans of this writer that are open; raises OSError.
+
+        A writer has a log, even if its first span has not ended.
+        """
+        if spans:
+            self._open()
+        open_spans.write(str(self.folder), self._writer, spans)
 
     def close(self) -> None:
         """Sync the log, mark its end and close it. Raises OSError."""

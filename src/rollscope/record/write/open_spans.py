@@ -43,8 +43,7 @@ class OpenSpans:
         before = perf_counter_ns() - OLD_NS
         old = [span for span in self._open if span.start < before][:MOST]
         if [span.id for span in old] != self._named:
-            self._write([{"id": span.id, **span.open_row(self._clock.offset)} for span in old])
-            self._named = [span.id for span in old]
+            self._name(old)
 
     def _take(self) -> None:
         """Keep what has begun and not ended already."""
@@ -57,8 +56,9 @@ class OpenSpans:
     def end(self) -> None:
         """Nothing is open any more."""
         if self._named:
-            self._write([])
+            self._name([])
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
-        with contextlib.suppress(OSError):  # a disk that is full shows no live edge; the log says more
-            self._files.name_open(rows)
+    def _name(self, spans: list[Begun]) -> None:
+        with contextlib.suppress(OSError):  # tried again; a disk that is full shows no live edge meanwhile
+            self._files.name_open([{"id": span.id, **span.open_row(self._clock.offset)} for span in spans])
+            self._named = [span.id for span in spans]
