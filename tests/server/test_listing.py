@@ -16,6 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import rollscope as rs
+from rollscope.catalog.partials.partial import Mean
 from rollscope.server.app import create
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
@@ -98,6 +99,18 @@ def test_a_column_can_show_the_last_value_of_any_metric(client: TestClient) -> N
     values = client.get("/api/runs/values", params={"name": ["reward/mean", "only/r1", "nobody/logs"]}).json()["values"]
     assert values["reward/mean"] == pytest.approx({"r0": 0.119, "r1": 1.119, "r2": 2.119})
     assert values["only/r1"] == {"r1": 1.0} and values["nobody/logs"] == {}
+
+
+def test_a_column_has_null_where_a_metric_has_no_data(tmp_path: Path) -> None:
+    """Also once the values of a run that is over come from the index."""
+    with rs.init(id="r", dir=tmp_path, host=False) as run:
+        run.log({"empty": Mean(0.0, 0.0), "odd": float("nan")}, step=0)
+    for _ in range(2):
+        with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+            names = client.get("/api/runs/r/names").json()["names"]
+            values = client.get("/api/runs/values", params={"name": ["empty", "odd"]}).json()["values"]
+        assert {row["name"]: row["last"] for row in names} == {"empty": None, "odd": "NaN"}
+        assert values == {"empty": {"r": None}, "odd": {"r": "NaN"}}
 
 
 def test_the_bin_over_http(client: TestClient, root: Path) -> None:

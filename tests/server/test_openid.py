@@ -181,4 +181,4 @@ def test_a_provider_that_hangs_takes_few_threads_of_the_server(
         assert client.get("/api/health").status_code == 200
         odd.answers.set()
     assert "keeps others waiting" in client.get("/sign-in?refused=busy").text
-    assert gone(client, odd)["state"]  # and whoever comes later is led there
+    assert gone(client, odd)["state"]  # people who come later are led there

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.packed import unpack
+from tests.store.conftest import T0, World
 from tests.web.rollout_runs import HOSTILE, STEPS, TASKS
 
 
@@ -161,3 +162,21 @@ def test_a_run_without_samples_says_so(tmp_path: Path) -> None:
         assert client.get("/api/runs/none/prompts").status_code == 200
         assert "no samples" in client.get("/api/runs/none/why?metric=reward/mean&step=0").json()["says"]
         assert client.get("/api/runs/none/why/able?metric=reward/mean").json()["able"] is False
+
+
+def test_samples_that_name_no_step_are_shown(tmp_path: Path) -> None:
+    """As agents send them by OpenTelemetry: a trainer that counts steps need not be there."""
+    writer = World(tmp_path).writer()
+    rows = [{"id": f"s{i}", "group": f"g{i % 2}", "reward": float(i), "completion": "four"} for i in range(4)]
+    writer.rows("samples", [{**row, "time_ns": T0} for row in rows])
+    writer.finish()
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        for asked in ("", "step=0&"):
+            head, columns = unpack(client.get(f"/api/runs/r1/rollouts?{asked}texts=2").content)
+            assert (head["step"], head["before"], head["after"], head["last"]) == (None, None, None, None)
+            assert head["ids"] == ["s0", "s2", "s1", "s3"] and head["groups"] == ["g0", "g1"]
+            assert columns["reward"].tolist() == [0, 2, 1, 3]
+            assert {sample["completion"] for sample in head["samples"]} == {"four"}
+        overview = client.get("/api/runs/r1/overview").json()
+    assert overview["samples_step"] is None
+    assert [one["sample"]["id"] for one in overview["samples"]] == ["s3", "s1", "s0"]

@@ -168,6 +168,13 @@ def test_a_kl_of_thousands_is_never_steady(tmp_path: Path) -> None:
         assert kl["status"] == "bad" and "teady" not in kl["reading"] and "3.65k" in kl["reading"]
 
 
+def test_how_a_constant_was_added_up_is_no_noise() -> None:
+    trend = Trend.of(0.1 + np.arange(40) % 2 * 1e-17 + np.arange(40) % 3 * 1.4e-17)
+    assert trend is not None and trend.spread == trend.noise == 0.0 and trend.steady
+    small = Trend.of(1e-9 * (np.arange(40) % 2))
+    assert small is not None and small.spread > 0
+
+
 def test_noise_that_hides_a_change_is_not_called_steady() -> None:
     rng = np.random.default_rng(0)
     noisy = Trend.of(rng.normal(1.0, 1.0, 40))

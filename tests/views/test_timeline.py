@@ -543,3 +543,29 @@ def test_a_picture_of_many_steps_has_versions_and_one_of_few_has_samples_too(tmp
     wide = far["count"] == 1
     assert set(far["version"][wide].tolist()) == {-1, *range(30)}
     assert find(reader, "s5.79")[0]["lane"] == "inference/0/79"
+
+
+def test_where_only_workers_of_ray_have_spans_those_that_train_make_the_step() -> None:
+    spans = [
+        *(span("generate", "ray:Engine/0", 10 * step, 10 * step + 4, step) for step in (1, 2)),
+        *(
+            span("update_actor", f"ray:Trainer/{i}", 10 * step + 4, 10 * step + 8 + i, step)
+            for step in (1, 2)
+            for i in (0, 1)
+        ),
+    ]
+    one = window(rows(spans), 2, Batches({}))
+    assert (one.start, one.end) == (19 * S, 29 * S)
+    parts = walk(one.graph, one.last, one.start)
+    assert [(part.phase, part.lane) for part in parts[-2:]] == [
+        ("generate", "ray:Engine/0"),
+        ("update_actor", "ray:Trainer/1"),
+    ]
+
+
+def test_stages_of_a_driver_make_the_step_where_workers_of_ray_have_spans_too() -> None:
+    spans = [
+        span("update_actor", "driver/0", 1, 5, 1),
+        span("update_actor", "ray:WorkerDict/0", 1, 9, 1),
+    ]
+    assert window(rows(spans), 1, Batches({})).end == 5 * S

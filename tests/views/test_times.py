@@ -176,3 +176,19 @@ def test_a_run_without_spans_has_parts_from_its_time_metrics(world: Any) -> None
         ("generate", 2.0, False),
         ("wait for data", 0.5, True),
     ]
+
+
+def test_workers_of_ray_are_what_the_stages_consist_of_and_count_no_second_time(world: Any) -> None:
+    stages = [span("update_actor", 4.0 * step, 4.0 * step + 3, step, lane="driver/0") for step in (1, 2)]
+    workers = [
+        span("update_actor", 4.0 * step, 4.0 * step + 2 + i, step, lane=f"ray:W/{i}") for step in (1, 2) for i in (0, 1)
+    ]
+    out = timed(world, *stages, *workers)
+    assert out["time/step"] == {2: 4.0}
+    assert {name: values for name, values in out.items() if "update" in name} == {
+        "time/update_policy": {1: 3.0, 2: 3.0}
+    }
+
+
+def test_a_run_whose_only_spans_are_of_workers_of_ray_has_no_times(world: Any) -> None:
+    assert timed(world, *[span("update_actor", i, i + 1, i, lane="ray:Trainer/0") for i in range(3)]) == {}

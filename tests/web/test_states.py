@@ -18,6 +18,7 @@ import pytest
 
 import rollscope as rs
 from tests.ports import free_port
+from tests.store.conftest import T0, World
 from tests.web.conftest import COLLECT_TOASTS, PATIENCE, Served, Watched, ink, until
 
 pytestmark = pytest.mark.browser
@@ -338,3 +339,24 @@ def test_an_updated_server_asks_for_a_reload(
         assert ink(page, "reward/mean")["points"] >= 40
     finally:
         again.stop()
+
+
+def test_samples_that_name_no_step_are_on_their_page(tmp_path: Path, tab: Any) -> None:
+    writer = World(tmp_path).writer()
+    rows = [{"id": f"s{i}", "prompt": f"question {i}", "completion": f"answer {i}", "reward": i} for i in range(3)]
+    writer.rows("samples", [{**row, "time_ns": T0} for row in rows])
+    writer.finish()
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url + "r/r1/rollouts")
+        tab.wait_for_selector(".reader >> text=answer 0")
+        assert "No sample of this run names a step." in tab.inner_text(".left")
+        tab.click(".left >> text=question 2")
+        tab.wait_for_selector(".reader >> text=answer 2")
+        assert "Group s2" in tab.inner_text(".reader") and "Step" not in tab.inner_text(".reader")
+        tab.goto(served.url + "r/r1")
+        tab.wait_for_selector("text=Samples, and no numbers.")
+        tab.wait_for_selector("text=Best, median, worst of the run")
+        tab.goto("about:blank")  # the page follows its server, which stops now
+    finally:
+        served.stop()

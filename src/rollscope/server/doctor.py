@@ -29,7 +29,7 @@ PATIENCE = 4.0  # seconds between two diagnoses of a growing run
 SILENT = 60.0  # and of a run that says nothing, although it should: a stall is found in silence
 LOOK = 0.05  # seconds between two looks whether a page is being loaded
 REST = 5.0  # times the processor time of a diagnosis: the doctor takes a sixth of a core at most
-MOST_OPEN = 64  # readers of runs that go on: opening one anew costs ten times a diagnosis
+MOST_OPEN = 64  # readers of runs that go on: opening one again costs ten times a diagnosis
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,5 +122,8 @@ def _stays(m: Meaning, dialect: str) -> bool:
 
 
 def stored_meanings(run: Run) -> dict[str, Meaning]:
-    """Our name -> the stored series of a run that holds this quantity."""
-    return meanings_of(run, run.stored_names())
+    """Our name -> the stored series of a run that holds this quantity.
+
+    Of a run that logged no number, such as a folder of dumps, those computed from its samples.
+    """
+    return meanings_of(run, run.stored_names() or list(run.derived()))

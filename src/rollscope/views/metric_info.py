@@ -16,6 +16,7 @@ from rollscope.store.run import Run
 from rollscope.strict_json import Number
 
 from .dictionary import Meaning, dialect_of, meaning
+from .no_value import last_known
 
 TITLES = {
     "policy/entropy": "Entropy",
@@ -141,14 +142,15 @@ def _found_shape(found: Found) -> FoundShape:
 def name_list(run: Run) -> NameList:
     """Every name of a run, host metrics and per-rank detail included."""
     metrics, dialect, declared = run.metrics(), dialect_of(run), run.declared
-    rows = zip(*(metrics[column].tolist() for column in ("name", "kind", "count", "last", "step")), strict=True)
+    columns = {**metrics, "last": last_known(run)}
+    rows = zip(*(columns[column].tolist() for column in ("name", "kind", "count", "last", "step")), strict=True)
     names = [info(name, kind, count, last, step, dialect, declared) for name, kind, count, last, step in rows]
     entries = {row["entry"] for row in names} - {""}
     return {"names": names, "entries": {name: _brief(METRICS[name]) for name in entries}}
 
 
 def info(
-    logged: str, kind: str, count: int, last: float, step: int, dialect: str | None, declared: Mapping[str, Any]
+    logged: str, kind: str, count: int, last: float | None, step: int, dialect: str | None, declared: Mapping[str, Any]
 ) -> MetricInfo:
     m = meaning(logged, dialect)
     shown, source = range_of(logged, m, declared)
@@ -158,7 +160,7 @@ def info(
         "kind": kind,
         "unit": m.unit,
         "count": count,
-        "last": strict_json.number(last) if count else None,
+        "last": strict_json.number(last),
         "step": step,
         "entry": m.entry.name if m.entry else "",
         "title": title(m),

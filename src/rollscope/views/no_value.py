@@ -7,12 +7,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.errors import BadInput
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
+
 Mask = NDArray[np.bool_]
 NEED_TWO = {"std", "variance", "interval_low", "interval_high"}  # kinds that are NaN over one thing
 NEED_VARIATION = {  # kinds that are NaN over values that are all equal, or all 0
     *("pearson", "explained_variance", "residual_variance", "stabilised_explained_variance"),
     *("effective_share", "imbalance", "evenness"),
 }
+
+
+def last_known(run: Run) -> NDArray[Any]:
+    """The last value of each row of `run.metrics()`, None where its last step has no data."""
+    return run.remember("last known", lambda: _last_known(run, run.metrics()))
+
+
+def _last_known(run: Run, metrics: Columns) -> NDArray[Any]:
+    last = metrics["last"].astype(object)
+    for i in np.flatnonzero(np.isnan(metrics["last"])).tolist():
+        if not _ends_in_nan(run, metrics["name"][i], metrics["kind"][i]):
+            last[i] = None
+    return last
+
+
+def _ends_in_nan(run: Run, name: str, kind: str) -> bool:
+    """True if the last value of a series was logged as NaN."""
+    try:
+        columns = run.series(name)
+    except BadInput:  # of a kind that only a newer version can add: `metrics` lists it without a value
+        return False
+    said = logged_nan(name, kind, np.asarray(columns["value"]), np.asarray(columns["weight"]))
+    return bool(said[-1:].any())
 
 
 def logged_nan(name: str, kind: str, value: NDArray[Any], weight: NDArray[Any]) -> Mask:

@@ -144,6 +144,16 @@ def test_an_inspect_log_holds_conversation_target_and_scores(found: Collected) -
     assert cut["output"]["choices"][0]["stop_reason"] == "max_tokens" and first["metadata"]["labels"] == ["good"]
 
 
+def test_an_inspect_log_holds_the_calls_of_an_answer_without_words(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "arguments": "add(2, 2)"}]
+    with rs.init(id="a", dir=tmp_path, host=False) as run:
+        run.log_samples(step=1, samples=[{"id": "s", "reward": 1.0, "turns": turns}])
+    store = rs.open(tmp_path)
+    store.mark("a", ["s"], sets=["calls"])
+    (sample,) = json.loads(exported(collected(store, "calls"), "inspect"))["samples"]
+    assert [message["content"] for message in sample["messages"]] == ["2 + 2?", "add(2, 2)"]
+
+
 def test_the_command_line_marks_filters_and_exports(root: Path, tmp_path: Path, capsys: Any) -> None:
     def call(*argv: str, code: int = 0) -> str:
         assert main([*argv, "--dir", str(root)]) == code

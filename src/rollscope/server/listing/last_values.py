@@ -21,6 +21,7 @@ from rollscope.store.listing.index import Index
 from rollscope.store.listing.records import index_row
 from rollscope.store.run import Run
 from rollscope.strict_json import Number, number
+from rollscope.views.no_value import last_known
 
 MOST_NAMES = 2000  # of a run
 PATIENCE = 1.0  # seconds after which an answer leaves the other runs for the next one
@@ -32,6 +33,7 @@ class Values:
     marks: Marks  # of the run's folder; empty for a run that may still grow
     names: Names
     last: NDArray[np.float64]
+    empty: NDArray[np.bool_]  # where the last step has no data: NaN that was not logged
 
 
 class LastValues:
@@ -64,7 +66,8 @@ class LastValues:
             place = places[one.names]
             for name in names:
                 if name in place:
-                    found[name][id] = number(one.last[place[name]])
+                    at = place[name]
+                    found[name][id] = None if one.empty[at] else number(one.last[at])
         return found, pending
 
     def _all(self) -> tuple[dict[str, Values], int]:
@@ -109,7 +112,8 @@ class LastValues:
     def _keep(self, id: str, marks: Marks, names: list[str], last: Any) -> Values:
         shared = self._names.setdefault(tuple(names), tuple(names))
         numbers = np.array([np.nan if value is None else float(value) for value in last])
-        kept = self._kept[id] = Values(marks, shared, numbers)
+        empty = np.array([value is None for value in last], bool)
+        kept = self._kept[id] = Values(marks, shared, numbers, empty)
         return kept
 
     def _rows(self) -> Index:
@@ -122,10 +126,9 @@ def _places(names: Names) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _last(run: Run) -> tuple[list[str], list[float]]:
+def _last(run: Run) -> tuple[list[str], list[float | None]]:
     """Names and last values of a run, at most so many."""
-    columns = run.metrics()
-    return columns["name"][:MOST_NAMES].tolist(), columns["last"][:MOST_NAMES].tolist()
+    return run.metrics()["name"][:MOST_NAMES].tolist(), last_known(run)[:MOST_NAMES].tolist()
 
 
 def _is_values(value: Any) -> bool:

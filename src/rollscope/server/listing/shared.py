@@ -39,7 +39,7 @@ class Shared(Generic[Answer]):
     def __init__(self) -> None:
         self._wanted: dict[Hashable, _Wanted[Answer]] = {}
         self._kept: dict[Hashable, _Kept[Answer]] = {}
-        self._renewed: set[Hashable] = set()  # questions whose kept answers are made anew
+        self._renewed: set[Hashable] = set()  # questions whose kept answers are being renewed
         self._lock, self._turn = threading.Lock(), threading.Lock()
 
     def recent(self, key: Hashable, make: Callable[[], Answer], seconds: float) -> Answer:

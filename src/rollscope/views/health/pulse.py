@@ -33,6 +33,7 @@ class Pulse:
     reason: str = ""
     step: int | None = None
     steps: int = 0
+    holds: tuple[str, ...] = ()  # tables of rows that may have no step: samples, spans
     silent: float | None = None  # seconds since anything was heard
     stalled: float | None = None  # seconds since the last step, although the process is heard
     step_seconds: float | None = None
@@ -52,12 +53,25 @@ def pulse(run: Run, meanings: Mapping[str, Meaning], now: float | None = None) -
         state=str(record["state"]),
         reason=str(record.get("reason") or ""),
         step=record.get("step"),
-        steps=len(times),
+        steps=len(times) or _longest(run),
+        holds=_holds(run),
         silent=silent if is_silent else None,
         stalled=since_step if is_stalled and not is_silent else None,
         step_seconds=seconds,
         starved_since=_starved_since(run, meanings),
     )
+
+
+def _longest(run: Run) -> int:
+    """The steps of the series with the most rows: of a run without clocks, such as an import."""
+    metrics = run.metrics()
+    if not len(metrics["name"]):
+        return 0
+    return len(np.unique(run.series(metrics["name"][np.argmax(metrics["count"])])["step"]))
+
+
+def _holds(run: Run) -> tuple[str, ...]:
+    return tuple(table for table in ("samples", "spans") if run.has(table))
 
 
 def _step_seconds(times: NDArray[Any]) -> float | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rollscope.catalog.spec import Metric
+from rollscope.catalog.spec import Alarm, Metric
 
 from .alarms import alarms_of, clears, in_words, is_beyond, level, rings
 from .claim import Claim, when
@@ -84,11 +84,19 @@ def _last_number(points: Points) -> str:
 def _alarms(series: Series, trend: Trend) -> Iterator[Judgement]:
     for alarm in alarms_of(series.entry, series.stat):
         if rings(alarm, trend):
-            which = f"{series.stat} " if alarm.stat else ""  # a spread of 0 is no reward of 0
-            claim = f"{alarm.says[:1].upper()}{alarm.says[1:]}, at {which}{say(trend.level, series.unit)}."
-            moved = f" {movement(trend, series.unit)}" if trend.known and trend.moved else ""
-            words = in_words(alarm, trend, series.unit)
-            yield judgement(alarm.severity, claim + moved, "alarm", words, level(alarm, trend))
+            reading = _says(alarm, series, trend)
+            yield judgement(alarm.severity, reading, "alarm", in_words(alarm, trend, series.unit), level(alarm, trend))
+
+
+def _says(alarm: Alarm, series: Series, trend: Trend) -> str:
+    """What an alarm says, at which number: the median, and how the mean moved if it did."""
+    claim = f"{alarm.says[:1].upper()}{alarm.says[1:]}"
+    at = f"{series.stat} " if alarm.stat else ""  # a spread of 0 is no reward of 0
+    number = say(trend.level, series.unit)
+    if not (trend.known and trend.moved):
+        return f"{claim}, at {at}{number}."
+    moved = movement(trend, series.unit)
+    return f"{claim}, at {at or 'a median of '}{number}. In the mean, {moved[:1].lower()}{moved[1:]}"
 
 
 def _ranges(series: Series, trend: Trend) -> Iterator[Judgement]:

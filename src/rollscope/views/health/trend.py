@@ -21,6 +21,7 @@ COARSE = 0.25  # share of the opening; noise that hides more than this leaves no
 SETTLED = 3.0  # times by which the points of an opening may differ
 LEAST = 0.05  # share of the opening below which a change is not worth a word
 BEHIND = 3.0  # usual distances between two points after which a series has stopped
+ROUNDING = 1e-12  # share of a number below which a difference is how it was added up
 FEW_STEPS = 4  # a series may lag the newest step by so many steps
 
 
@@ -141,4 +142,5 @@ class Trend:
 
 def _deviation(value: Floats) -> float:
     """The deviation of a point, from differences of neighbours: a trend is no noise."""
-    return float(np.std(np.diff(value)) / math.sqrt(2)) if len(value) > 2 else 0.0
+    found = float(np.std(np.diff(value)) / math.sqrt(2)) if len(value) > 2 else 0.0
+    return found if found > ROUNDING * float(np.max(np.abs(value))) else 0.0

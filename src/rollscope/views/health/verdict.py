@@ -24,6 +24,7 @@ LONGEST_REASON = 140  # characters of a crash's reason in the title
 _COUNTS = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight", 9: "Nine"}
 ENDED = {"crashed": "Crashed", "killed": "Killed"}
 NOT_YET = "The rules are reading this run. Their findings appear here in a moment."
+PAGES = {"samples": "Rollouts", "spans": "Timeline"}
 TO_JUDGE = "Log a reward or an evaluation under a known name, or declare ranges with run.declare(ranges=...)."
 
 
@@ -66,7 +67,8 @@ def _state(now: Situation, found: list[Trouble]) -> tuple[str, str, Status] | No
     if pulse.state in ENDED:
         return _ended(now, found)
     if not now.names and not pulse.steps:
-        return _empty(pulse), _quiet(pulse) or "Every metric that the run logs appears here.", "none"
+        title, context = _empty(pulse)
+        return title, _quiet(pulse) or context, "none"
     if pulse.starved_since is not None:
         title = f"Nothing to train on since step {pulse.starved_since:,}"
         return title, "Every sample since then was dropped. " + _context(found), "bad"
@@ -94,8 +96,12 @@ def _reason(pulse: Pulse) -> tuple[str, str]:
     return first.rstrip("."), f"{rest.rstrip('.')}." if rest else ""
 
 
-def _empty(pulse: Pulse) -> str:
-    return "Nothing recorded yet." if pulse.state == "running" else "Nothing was recorded."
+def _empty(pulse: Pulse) -> tuple[str, str]:
+    if pulse.holds:
+        pages = " and ".join(PAGES[table] for table in pulse.holds)
+        return f"{_capital(' and '.join(pulse.holds))}, and no numbers.", f"No row names a step. Look at {pages}."
+    title = "Nothing recorded yet." if pulse.state == "running" else "Nothing was recorded."
+    return title, "Every metric that the run logs appears here."
 
 
 def _quiet(pulse: Pulse) -> str:

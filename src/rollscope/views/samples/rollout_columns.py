@@ -21,9 +21,12 @@ EMPTY: Head = {"step": None, "before": None, "after": None, "last": None, "group
 
 
 def rollout_columns(run: Run, step: int | None, texts: int) -> tuple[Head, Packed]:
-    """Head and columns of the step that `step` means, with the first `texts` samples in full."""
+    """Head and columns of the step that `step` means, with the first `texts` samples in full.
+
+    If no sample names a step, they are those without one.
+    """
     at, before, after = sample_steps.near(run, step)
-    if at is None:
+    if at is None and not run.has("samples"):
         return {**EMPTY, "asked": step}, {}
     table = recent_rollouts(run, at)
     opening = [table.ids[row] for row in opening_samples(table, texts)] if texts else []
@@ -32,7 +35,7 @@ def rollout_columns(run: Run, step: int | None, texts: int) -> tuple[Head, Packe
         "asked": step,
         "before": before,
         "after": after,
-        "last": int(sample_steps.steps(run)[-1]),
+        "last": None if at is None else int(sample_steps.steps(run)[-1]),
         "ids": table.ids,
         "groups": table.groups,
         "tasks": table.tasks,
@@ -44,9 +47,9 @@ def rollout_columns(run: Run, step: int | None, texts: int) -> tuple[Head, Packe
     return head, _columns(table)
 
 
-def recent_rollouts(run: Run, step: int) -> Rollouts:
+def recent_rollouts(run: Run, step: int | None) -> Rollouts:
     """The samples of a step; the last few steps that were read are kept until the run grows."""
-    recent: dict[int, Rollouts] = run.remember("rollouts", dict)
+    recent: dict[int | None, Rollouts] = run.remember("rollouts", dict)
     if step not in recent:
         while len(recent) >= MOST_STEPS:
             recent.pop(next(iter(recent)))

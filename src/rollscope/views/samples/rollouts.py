@@ -29,6 +29,7 @@ PARTS = ("rewards", "sample_metrics")
 COLUMNS = ("id", "step", "group", "task", "repeat", *WORDS, *NUMBERS, *PARTS, "trained")
 UNKNOWN, TRAINED, DROPPED, EVAL = 0, 1, 2, 3  # fates
 LISTS = ((TRAINED,), (UNKNOWN, TRAINED, DROPPED), (EVAL,))  # fates a list may show, in order of preference
+MOST_UNPLACED = 10_000  # newest samples without a step that are shown
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -37,7 +38,7 @@ Ints = NDArray[np.int64]
 class Rollouts:
     """Samples ordered by group, then by repeat."""
 
-    step: int
+    step: int | None  # None: the samples name no step
     ids: list[str]
     group: NDArray[np.uint32]  # index into `groups`
     groups: list[str]
@@ -56,9 +57,12 @@ class Rollouts:
         return np.where((self.fate == EVAL) & np.isnan(reward), score, reward)
 
 
-def rollouts(run: Run, step: int) -> Rollouts:
-    """The samples of a step. An evaluation's samples form groups of their own, after the others."""
-    rows = run.samples(step=step, columns=COLUMNS, as_arrow=True)
+def rollouts(run: Run, step: int | None) -> Rollouts:
+    """The samples of a step; for None, the newest that name no step.
+
+    An evaluation's samples form groups of their own, after the others.
+    """
+    rows = _of_step(run, step)
     rows, names, labels, evaluated = _ordered(rows)
     numbering = _first_seen(2 * names.astype(np.int64) + evaluated)
     _, first, group = np.unique(numbering, return_index=True, return_inverse=True)
@@ -78,9 +82,17 @@ def rollouts(run: Run, step: int) -> Rollouts:
         words={name: distinct for name, (_, distinct) in words.items()},
         parts={f"{column}/{name}": values for column in PARTS for name, values in members(rows, column).items()},
     )
-    table.parts |= scans_of_step(run, step, table.ids)
+    if step is not None:
+        table.parts |= scans_of_step(run, step, table.ids)
     table.gini = _gini(table, run.declared)
     return table
+
+
+def _of_step(run: Run, step: int | None) -> pa.Table:
+    if step is None:
+        where, newest = "step is null", "time_ns desc"
+        return run.samples(where, newest, MOST_UNPLACED, columns=COLUMNS, as_arrow=True)
+    return run.samples(step=step, columns=COLUMNS, as_arrow=True)
 
 
 def _ordered(rows: pa.Table) -> tuple[pa.Table, Codes, list[str], NDArray[np.bool_]]:

@@ -12,7 +12,7 @@ from rollscope.strict_json import Number
 from rollscope.views import nullable
 
 from .behind import TRAINING, behind
-from .sample_steps import newest_scored, newest_until
+from .sample_steps import newest_scored, newest_until, steps
 
 PREVIEW_CHARACTERS = 400
 COLUMNS = (
@@ -81,9 +81,9 @@ def best_median_worst(run: Run, step: int | None, env: str = "") -> tuple[int | 
     at = newest_until(run, step)
     if at is not None and step is None:
         at = newest_scored(run) or at
-    if at is None:
+    if at is None and (len(steps(run)) or not run.has("samples")):
         return None, []
-    columns, order = list(COLUMNS), ORDERS["best"]
+    columns, order = list(COLUMNS), ORDERS["best"]  # if no sample names a step, they are of the whole run
     rows = _rows(run.samples(step=at, columns=columns, order_by=order, where=TRAINING))
     rows = rows or _rows(run.samples(step=at, columns=columns, order_by=order))
     rows = [row for row in rows if not env or row["env"] == env]

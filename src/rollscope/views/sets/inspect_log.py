@@ -73,7 +73,7 @@ def _message(turn: Mapping[str, Any]) -> dict[str, Any]:
     if turn["tool"]:
         return {"role": "tool", "content": str(turn["result"] or turn["content"] or ""), "function": str(turn["tool"])}
     role = turn["role"] if turn["role"] in ROLES else "assistant"
-    return {"role": role, "content": str(turn["content"] or "")}
+    return {"role": role, "content": str(turn["content"] or turn["arguments"] or "")}
 
 
 def _scores(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,8 @@ def headline(run: Run, meanings: Mapping[str, Meaning]) -> str:
     for name in HEADLINES:
         if name in meanings and not (offline and name.startswith(REWARDS)):
             return meanings[name].logged
-    names = [name for name in run.stored_names() if name.rpartition("/")[2] not in NO_HEADLINE]
+    logged = run.stored_names() or list(run.derived())
+    names = [name for name in logged if name.rpartition("/")[2] not in NO_HEADLINE]
     for word in WORDS:
         fits = [name for name in names if word in name.lower()]
         if fits:

@@ -1,7 +1,9 @@
 """Spans of a run as columns, with words as codes.
 
 The first word of a lane says whose it is (`trainer/0`, `inference/3`); its first two words name one
-rank. A span without a lane is on `trainer/0`. Spans without a step or a time are left out.
+rank. A span without a lane is on `trainer/0`. Spans without a step or a time are left out, and so
+are those of Ray's workers, which are what the trainer's stages consist of: their time is in the
+stages already.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ NO_LANE = "trainer/0"
 ELSEWHERE = (  # first words of lanes that are not the trainer's, in runs whose lanes do not say `trainer`
     *("inference", "engine", "rollout", "env", "reward", "orchestrator", "sandbox", "host"),
 )
+RAY = "ray:"  # begins the lanes of Ray's workers
 COLUMNS = ("name", "lane", "kind", "start_ns", "end_ns", "step", "microbatch", "writer", "rank", "attempt")
 
 
@@ -67,7 +70,7 @@ class Spans:
         """Which spans are the trainer's: by the word `trainer`, else all that are not elsewhere."""
         words = [lane.split("/")[0] for lane in self.lanes]
         named = any(word.startswith("trainer") for word in words)
-        return self._by_lane([word.startswith("trainer") if named else word not in ELSEWHERE for word in words])
+        return self._by_lane([word.startswith("trainer") if named else not is_elsewhere(word) for word in words])
 
     def on_lanes(self, prefixes: tuple[str, ...]) -> Mask:
         """Which spans are on lanes that begin with one of these words."""
@@ -75,6 +78,11 @@ class Spans:
 
     def _by_lane(self, flags: list[bool]) -> Mask:
         return np.array(flags or [False])[self.lane]
+
+
+def is_elsewhere(word: str) -> bool:
+    """Does the first word of a lane say that it is not the trainer's?"""
+    return word in ELSEWHERE or word.startswith(RAY)
 
 
 def read_spans(run: Run, steps: Sequence[int] | None = None) -> Spans:
@@ -86,7 +94,8 @@ def read_spans(run: Run, steps: Sequence[int] | None = None) -> Spans:
 
 def _coded(rows: pa.Table) -> Spans:
     timed = pc.and_(rows["start_ns"].is_valid(), rows["end_ns"].is_valid())
-    rows = rows.filter(pc.and_(rows["step"].is_valid(), timed))
+    rays = pc.fill_null(pc.starts_with(rows["lane"], RAY), False)
+    rows = rows.filter(pc.and_(pc.and_(rows["step"].is_valid(), timed), pc.invert(rays)))
     step = np.asarray(rows["step"])
     if (np.diff(step) < 0).any():
         rows = rows.take(pa.array(np.argsort(step, kind="stable")))

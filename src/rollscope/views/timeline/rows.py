@@ -17,7 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rollscope.store.run import Run
-from rollscope.views.time.spans import ELSEWHERE, NO_LANE
+from rollscope.views.time.spans import NO_LANE, RAY, is_elsewhere
+
+from .phases import phase
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -68,11 +70,21 @@ class Rows:
         return ["/".join(lane.split("/")[:2]) for lane in self.lanes]
 
     def on_trainer(self) -> Mask:
-        """Which spans are the trainer's: by the word `trainer`, else all that are not elsewhere."""
+        """Which spans are the trainer's: by the word `trainer`, else all that are not elsewhere.
+
+        Where only Ray's workers have spans, those that train are the trainer's.
+        """
         words = [lane.split("/")[0] for lane in self.lanes]
         named = any(word.startswith("trainer") for word in words)
-        flags = [word.startswith("trainer") if named else word not in ELSEWHERE for word in words]
+        if words and all(word.startswith(RAY) for word in words):
+            return self._that_train()
+        flags = [word.startswith("trainer") if named else not is_elsewhere(word) for word in words]
         return np.array(flags or [False])[self.lane]
+
+    def _that_train(self) -> Mask:
+        """Which spans train, by their names; all if none does."""
+        flags = np.array([phase(name) == "train" for name in self.names])[self.name]
+        return flags if flags.any() else np.ones(len(self), bool)
 
     def is_detail(self) -> Mask:
         """Which spans are on slots of a unit that has spans of its own."""

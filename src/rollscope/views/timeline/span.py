@@ -29,8 +29,7 @@ def span_of(run: Run, key: str) -> dict[str, Any]:
     near = lanes.full(np.arange(lo, min(len(lanes.rows), i + NEAR)))
     at, keys = i - lo, near.keys()
     own = set(near.causes_of(at))
-    text = f'"{key}"'
-    effects = [j for j, causes in enumerate(near.causes) if causes is not None and text in causes]
+    effects = _effects(near, at, key)
     causes = [j for j, other in enumerate(keys) if other in own]
     before, after = _same_sample(near, at)
     return {
@@ -41,6 +40,13 @@ def span_of(run: Run, key: str) -> dict[str, Any]:
         "causes": [_brief(near, j, lanes.origin) for j in dict.fromkeys([*causes, *before])][:MOST_LINKS],
         "effects": [_brief(near, j, lanes.origin) for j in dict.fromkeys([*effects, *after])][:MOST_LINKS],
     }
+
+
+def _effects(near: Rows, at: int, key: str) -> list[int]:
+    """The spans that name a span as their cause; those of its own writer by its id alone, too."""
+    whole, own, writer = f'"{key}"', f'"{key.rpartition(":")[2]}"', near.writer[at]
+    told = ((j, causes) for j, causes in enumerate(near.causes) if causes is not None)
+    return [j for j, causes in told if whole in causes or (own in causes and near.writer[j] == writer)]
 
 
 def key_of(run: Run, row: int) -> str:

@@ -243,7 +243,7 @@ function SamplesBlock({ overview }) {
     <section class="card block">
       <h2>
         Best, median, worst ${" "}
-        <span>step ${count(overview.samples_step)}</span>
+        <span>${overview.samples_step === null ? "of the run" : `step ${count(overview.samples_step)}`}</span>
       </h2>
       ${
         SampleRow &&

@@ -51,7 +51,7 @@ export function Page() {
       <p class="bare-page padded">${trouble.value}</p>
     `;
   if (!now || now.run !== runInView.value) return null;
-  if (now.step.step === null)
+  if (now.step.step === null && !now.step.ids.length)
     return html`
       <div class="bare-page padded">
         <h1>No samples yet</h1>
@@ -105,7 +105,11 @@ function Done() {
 /** A line that says that the samples are of another step than the caret.
  * @param {{now: import("../rollouts/selection.js").Loaded}} props */
 function OtherStep({ now: { step: s, at } }) {
-  if (s.step === null || s.step === at) return null;
+  if (s.step === null)
+    return html`
+      <p class="said">No sample of this run names a step.</p>
+    `;
+  if (s.step === at) return null;
   if (stepInView.value)
     return html`
       <p class="said">Step ${count(at)} has no samples. These are from step ${count(s.step)}.</p>

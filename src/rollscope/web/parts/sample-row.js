@@ -1,7 +1,7 @@
 /** A sample in two lines: reward, length and fate, then the first words of its text. */
 
 import { reward as rewardColor } from "../base/chart/color.js";
-import { count, number } from "../base/text/format.js";
+import { number, plural } from "../base/text/format.js";
 import { preview } from "../base/text/model-text.js";
 import { theme } from "../prefs.js";
 import { h, html } from "./html.js";
@@ -12,7 +12,7 @@ export function SampleRow({ sample: s, label, open, range = [0, 1] }) {
   const value = typeof s.reward === "number" ? s.reward : null;
   const color = rewardColor(value, range[0] ?? 0, range[1] ?? 1, theme.value);
   const fate = [
-    s.tokens === null ? "" : `${count(s.tokens)} tokens`,
+    s.tokens === null ? "" : plural(s.tokens, "token"),
     s.stop_reason === "length" ? "cut at the limit" : s.stop_reason,
     s.trained === false ? `dropped${s.discard_reason ? `, ${s.discard_reason}` : ""}` : "",
   ]

@@ -2,7 +2,7 @@
  * wrote, as text or as coloured tokens. */
 
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { count, duration, plural } from "../base/text/format.js";
+import { duration, plural } from "../base/text/format.js";
 import { pieces } from "../base/text/thoughts.js";
 import { align, level, valuesOf } from "../base/samples/token-colors.js";
 import { IconButton } from "../parts/controls.js";
@@ -80,20 +80,19 @@ function partsOf(s) {
 /** @param {any} t @param {(p: Partial<Part>) => void} add */
 function addTurn(t, add) {
   const facts = [
-    t.tokens === null ? "" : `${count(t.tokens)} tokens`,
+    t.tokens === null ? "" : plural(t.tokens, "token"),
     t.seconds === null || t.tool ? "" : duration(t.seconds),
     t.stop_reason && t.stop_reason !== "stop" ? t.stop_reason : "",
   ]
     .filter(Boolean)
     .join(", ");
-  if (t.tool) add({ role: "tool", tool: t });
-  else
-    add({
-      role: t.role || "assistant",
-      text: t.content ?? "",
-      written: (t.role || "assistant") === "assistant",
-      facts,
-    });
+  if (t.tool) {
+    add({ role: "tool", tool: t });
+    return;
+  }
+  const role = t.role || "assistant";
+  add({ role, text: t.content ?? "", written: role === "assistant", facts });
+  add({ role: `${role} calls`, text: t.arguments ?? "", facts: t.content ? "" : facts });
 }
 
 /** The text of a chat message, whose content is a text or a list of parts. @param {any} content */

@@ -80,11 +80,12 @@ async function load(run, at, again, exact) {
       loaded.value = { step: next, run, at };
       trouble.value = "";
     });
-    if (next.step === null) return;
+    if (!next.ids.length) return;
     // Before the list is drawn, so the texts are on their way meanwhile.
     texts = openSamples(shownSamples(fitting()).map((i) => next.ids[i] ?? ""));
     await texts;
     if (key !== loading) return;
+    if (next.step === null) return;
     get(`runs/${part(run)}/visits?step=${next.step}`).then(
       (v) => {
         if (key === loading) visits.value = v.tasks;

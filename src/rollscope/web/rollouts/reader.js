@@ -158,7 +158,7 @@ function GroupHead({ s, many, shown, samples }) {
         ‹
       </button>
       <div class="what">
-        <b>Step ${s.step === null ? "" : count(s.step)}, group ${h(ModelLine, { text: g.name })}</b>
+        <b>${s.step === null ? "Group" : `Step ${count(s.step)}, group`} ${h(ModelLine, { text: g.name })}</b>
         ${" "}
         <span class="ink3 n">
           ${plural(g.members.length, "sample")}, mean${" "}
@@ -219,7 +219,7 @@ function SampleHead({ s, i }) {
   const dropped = fateOf(s, i) === DROPPED;
   const reason = preview(textOf(s, "discard_reason", i), 60).replaceAll("_", " ");
   const side = sideOf(textOf(s, "tags", i));
-  const words = [Number.isNaN(tokens) ? "" : `${count(tokens)} tokens`, STOPS[stop] ?? stop].filter(Boolean).join(", ");
+  const words = [Number.isNaN(tokens) ? "" : plural(tokens, "token"), STOPS[stop] ?? stop].filter(Boolean).join(", ");
   const copyLink = () => {
     const name = s.groups[s.columns.group?.[i] ?? -1] ?? "";
     go({ group: name, sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace");

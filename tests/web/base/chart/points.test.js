@@ -44,7 +44,7 @@ function recorder() {
 }
 const same = (v) => v;
 
-test("no data is a gap: the line starts anew and the band is broken", () => {
+test("no data is a gap: the line starts again and the band is broken", () => {
   const s = made([1, 2, null, 4, 5]);
   assert.equal(s.gaps, 1);
   assert.deepEqual(stretches(s), [
