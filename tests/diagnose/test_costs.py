@@ -33,6 +33,7 @@ def recorded(folder: Path, fate: dict[str, Any], count: int = 8, **declared: Any
     return diagnosis(rs.open(folder).run("run"))
 
 
+NO_ADVANTAGE = "samples whose advantage is 0: all of their group got the same, or they its mean"
 DISCARDED = {"trained": False, "reward": None, "advantage": None}
 
 
@@ -42,9 +43,9 @@ DISCARDED = {"trained": False, "reward": None, "advantage": None}
         ({"error": "sandbox gone", "reward": 0.0}, "samples that failed outside the policy"),
         (
             {"discard_reason": "zero_advantage", **DISCARDED},
-            "samples of groups without a spread: their advantage is 0",
+            NO_ADVANTAGE,
         ),
-        ({"advantage": 0.0, "reward": 1.0}, "samples of groups without a spread: their advantage is 0"),
+        ({"advantage": 0.0, "reward": 1.0}, NO_ADVANTAGE),
         ({"discard_reason": "max_async", **DISCARDED}, "samples thrown away because they were too old"),
         ({"discard_reason": "filtered", **DISCARDED}, "samples discarded for another reason"),
     ],

@@ -62,7 +62,7 @@ def test_a_rule_of_the_project_speaks_once_it_is_trusted_and_not_before(
 
 
 def told(client: TestClient) -> list[dict[str, Any]]:
-    """The findings of the run: whoever asks first gets none while a busy machine still looks."""
+    """The findings of the run: the first question gets none while a busy machine still looks."""
     until = time.monotonic() + 120
     while not (found := client.get("/api/runs/run/findings").json()["findings"]) and time.monotonic() < until:
         time.sleep(0.2)

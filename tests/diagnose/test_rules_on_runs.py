@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 import rollscope as rs
 from rollscope.diagnose import diagnosis
+from rollscope.diagnose.reading.about import About
+from rollscope.diagnose.reading.case import Case
+from rollscope.diagnose.rule import Series
+from rollscope.diagnose.rules.liveness.stalled import stalled
 from tests.diagnose.run_tables import RUN_TABLES, Recipe, evaluated
 from tests.diagnose.worlds import Row, answers, failing, recorded, sample
 
@@ -73,3 +78,16 @@ def test_a_time_limit_is_one_of_sampling_not_of_data_made_before(tmp_path: Path)
 
     assert "time-limit-zeros" in recorded(tmp_path / "online", at_sixty_seconds, algorithm="grpo")
     assert "time-limit-zeros" not in recorded(tmp_path / "pairs", at_sixty_seconds, algorithm="dpo")
+
+
+def test_a_silent_run_says_what_is_under_way(tmp_path: Path) -> None:
+    run = rs.init(name="r", dir=str(tmp_path), host=False)
+    run.log({"time/step": 10.0}, step=0)
+    run.span("update_actor", "ray:WorkerDict/3", step=1).announce(time.time_ns() - 42 * 60 * 10**9)
+    reader, until = rs.open(tmp_path).run(run.id), time.monotonic() + 60
+    while not reader.open_spans() and time.monotonic() < until:
+        time.sleep(0.05)
+        reader.refresh()
+    [finding] = stalled(About(silent_seconds=7200), Series.of([10.0] * 20, "time/step"), Case(reader))
+    run.finish()
+    assert "Under way: update_actor on ray:WorkerDict/3 for 42 minutes." in finding.evidence

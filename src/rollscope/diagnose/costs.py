@@ -18,7 +18,7 @@ from .finding import Cost, Finding
 
 WASTES = {"dead-groups": "no_spread", "environment-failures": "failed", "staleness": "stale"}  # rule -> reason
 WHY = {
-    "no_spread": "samples of groups without a spread: their advantage is 0",
+    "no_spread": "samples whose advantage is 0: all of their group got the same, or they its mean",
     "failed": "samples that failed outside the policy",
     "stale": "samples thrown away because they were too old",
     "discarded": "samples discarded for another reason",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,7 +15,7 @@ from rollscope.diagnose.reading.known import STEP_SECONDS
 from rollscope.diagnose.rule import Series, rule
 from rollscope.views.answers.signs import silent
 
-NAMED = 2  # lanes that the evidence names
+NAMED = 2  # spans and lanes that the evidence names
 
 
 @rule("stalled", needs=(AboutRun(), STEP_SECONDS), optional=(CaseOf(),))
@@ -24,8 +25,8 @@ def stalled(
     """The run is silent: nothing was logged for many times as long as a step takes.
 
     A worker hangs, a sandbox never answers, a collective waits for a rank that is gone. A long
-    evaluation or checkpoint is quiet too, so at least half an hour must pass. The last spans say
-    who was at work.
+    evaluation or checkpoint is quiet too, so at least half an hour must pass. The spans that are
+    under way say who is waited for, the last ones who was at work.
     """
     if about.state != "running" or len(seconds) < 3:
         return
@@ -36,6 +37,7 @@ def stalled(
         step=about.last_step,
         claim="The run is silent",
         evidence=f"Nothing was logged for {about.silent_seconds / 60:.0f} minutes; a step takes {usual:.3g} s."
+        + _under_way(case)
         + _silent_lanes(case),
         severity="bad",
         metrics=(seconds.name,),
@@ -43,6 +45,16 @@ def stalled(
         advice=(Advice("Bound every wait: requests, sandboxes, collectives", "miles#2027"),),
         spans=tuple(_last_spans(case)),
     )
+
+
+def _under_way(case: Case | None) -> str:
+    """The spans that have begun and not ended, the oldest first."""
+    if case is None:
+        return ""
+    spans = sorted((one for one in case.run.open_spans() if one["alive"]), key=lambda one: int(one["start_ns"]))[:NAMED]
+    now = time.time_ns()
+    said = [f"{one['name']} on {one['lane']} for {(now - one['start_ns']) / 60e9:.0f} minutes" for one in spans]
+    return f" Under way: {' and '.join(said)}." if said else ""
 
 
 def _silent_lanes(case: Case | None) -> str:
