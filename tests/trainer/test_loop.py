@@ -353,9 +353,28 @@ def test_the_command_trains_and_names_its_run(tmp_path):
 @pytest.mark.parametrize("case", ["grpo", "dpo", "embodied"])
 def test_a_run_that_has_no_time_takes_one_step(case, tmp_path):
     short = {"run": {"steps": 50, "seconds": 1e-9}, "warmup": {"steps": 5}, "evaluation": {"every": 0, "tasks": 6}}
-    steps = []
-    train(config.build(CASES[case] | short), dir=tmp_path, on_step=lambda progress: steps.append(progress.step))
-    assert steps == [1] and rs.open(tmp_path).run().state == "finished"
+    seen = []
+    train(config.build(CASES[case] | short), dir=tmp_path, on_step=seen.append)
+    run, said = (
+        rs.open(tmp_path).run(),
+        "stopped after 1 of 50 steps, because its 1e-09 seconds (run.seconds) were over",
+    )
+    assert [(now.step, now.short) for now in seen] == [(1, said)] and run.state == "finished"
+    assert said in [text for text in run.notes()["text"]]
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)], ids=["with a bar", "for a program"])
+@pytest.mark.parametrize(("seconds", "says"), [(1e-9, 1), (0, 0)], ids=["stops short", "comes to its end"])
+def test_the_command_says_once_that_it_stopped_short(tmp_path, words, seconds, says):
+    path = tmp_path / "tiny.toml"
+    path.write_text(
+        '[environment]\nname = "gym"\noptions = {envs = 2}\n[algorithm]\nname = "ppo"\n'
+        f"[run]\nsteps = 2\nseconds = {seconds}\n[evaluation]\nevery = 0\n"
+    )
+    done = command(str(path), "--dir", str(tmp_path / "runs"), *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("stopped after 1 of 2 steps, because its 1e-09 seconds (run.seconds) were over") == says
+    assert done.stderr.count("stopped") == says
 
 
 @pytest.mark.parametrize("case", ["grpo", "dpo", "embodied"])

@@ -7,7 +7,6 @@ pool the same loop is synchronous and deterministic.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from . import checkpoint, interrupts, recording
 from .backend import Backend, Batch
 from .config import Config
 from .evals import Evaluator
+from .limit import Limit
 from .progress import OnStep, Progress, ignore
 from .timeline import Timeline
 
@@ -76,13 +76,11 @@ class Orchestrator:
         if self.counts.step == 0 and self.evaluate.due(0):
             self.run_evaluation()
         self.publish()
-        until = time.perf_counter() + (self.config.run.seconds or math.inf)
+        limit = Limit(self.run, self.config.run)
         try:
-            while self.counts.step < self.config.run.steps:  # at least one step, however slow the machine is
+            while self.counts.step < self.config.run.steps and not limit.reached:
                 interrupts.check()
-                on_step(self.step())
-                if self.run.should_stop(self.counts.step) or time.perf_counter() > until:
-                    break
+                on_step(limit.look(self.step()))
         finally:  # record the discarded samples even if the run fails
             self.under_way.show({}, self.counts.step)
             recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)

@@ -15,6 +15,7 @@ class Progress:
     discarded: int  # samples
     seconds: float
     evaluation: float | None = None  # score, if the step ended with an evaluation
+    short: str = ""  # why the training ends with this step, if its time was over before the last one
 
 
 OnStep = Callable[[Progress], object]

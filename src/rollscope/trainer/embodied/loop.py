@@ -7,7 +7,6 @@ shuffled episodes. Actor and critic each have their own optimiser.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from rollscope.trainer.algorithms import advantages as estimators
 from rollscope.trainer.algorithms import losses
 from rollscope.trainer.backend import Optimiser, with_fault
 from rollscope.trainer.config import Config
+from rollscope.trainer.limit import Limit
 from rollscope.trainer.policy.model import token_logps
 from rollscope.trainer.progress import OnStep, Progress, ignore
 from rollscope.trainer.timeline import Span, Timeline
@@ -72,12 +72,10 @@ class EmbodiedLoop:
     def train(self, on_step: OnStep = ignore) -> None:
         if self.step == 0:
             self.evaluate()
-        until = time.perf_counter() + (self.config.run.seconds or math.inf)
-        while self.step < self.config.run.steps:  # at least one step, however slow the machine is
+        limit = Limit(self.run, self.config.run)
+        while self.step < self.config.run.steps and not limit.reached:
             interrupts.check()
-            on_step(self.train_step())
-            if self.run.should_stop(self.step) or time.perf_counter() > until:
-                break
+            on_step(limit.look(self.train_step()))
         self.save()
 
     def train_step(self) -> Progress:

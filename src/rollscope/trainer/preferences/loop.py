@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from typing import Any
@@ -19,6 +18,7 @@ from rollscope.trainer.backend import Backend, Batch, Tokens
 from rollscope.trainer.config import Config
 from rollscope.trainer.environments.mix import Mix
 from rollscope.trainer.evals import Evaluator
+from rollscope.trainer.limit import Limit
 from rollscope.trainer.progress import OnStep, Progress, ignore
 from rollscope.trainer.timeline import Timeline
 
@@ -62,12 +62,10 @@ class PreferenceLoop:
     def train(self, on_step: OnStep = ignore) -> None:
         if self.step == 0:
             self.run_evaluation()
-        until = time.perf_counter() + (self.config.run.seconds or math.inf)
-        while self.step < self.config.run.steps:  # at least one step, however slow the machine is
+        limit = Limit(self.run, self.config.run)
+        while self.step < self.config.run.steps and not limit.reached:
             interrupts.check()
-            on_step(self.train_step())
-            if self.run.should_stop(self.step) or time.perf_counter() > until:
-                break
+            on_step(limit.look(self.train_step()))
         self.save()
 
     def train_step(self) -> Progress:
