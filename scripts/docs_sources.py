@@ -42,7 +42,7 @@ def page() -> str:
 
 def table() -> str:
     head = f"| framework | how | {' | '.join(KINDS)} | tested |\n|---|---|{':-:|' * len(KINDS)}---|\n"
-    rows = sorted(ROWS, key=lambda row: (SPELLED[row.framework].lower(), row.way != "live"))
+    rows = sorted(ROWS, key=lambda row: (SPELLED[row.framework].lower(), "numbers" not in row.holds, row.way != "live"))
     return head + "".join(
         f"| {SPELLED[row.framework]} | {row.way} | "
         f"{' | '.join('x' if kind in row.holds else '' for kind in KINDS)} | {row.tested} |\n"

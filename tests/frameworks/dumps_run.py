@@ -129,6 +129,9 @@ def skyrl(root: Path) -> None:
     dump_per_dataset_eval_results(
         folder, Words(*prompts, *completions), outputs, *about, {"eval/sums/avg_score": 0.625}
     )
+    from skyrl_run import dump
+
+    dump(root, list(rewards), STEP)
 
 
 def areal(root: Path) -> None:

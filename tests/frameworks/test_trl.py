@@ -27,7 +27,7 @@ WORDS = (  # the prompts of trl_run.py
     *("what is 9", "half of 8", "ten less 1", "2 times 2"),
 )
 FAULTS = ("setup", "before", "after", "run", "disk", "fields")  # of faults.py
-KINDS = ("grpo", "grpo_split", "rloo", "dpo", "kto", "reward", "sft", "ppo", "callback", "report_to")
+KINDS = ("grpo", "grpo_split", "grpo_packed", "rloo", "dpo", "kto", "reward", "sft", "ppo", "callback", "report_to")
 LAUNCHERS = {  # start two processes; accelerate does so only with --multi_gpu, even if there is no GPU
     "torchrun": ("-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2"),
     "accelerate launch": (
@@ -237,6 +237,31 @@ def test_tokens_of_the_loss_are_joined_to_their_samples_after_the_shuffle(output
         assert high == pytest.approx(expected["clip_ratio/high_mean"][step], abs=1e-6)
         assert mean_entropy(these) == pytest.approx(expected["entropy"][step], rel=1e-4)
     assert moved > 0.02 and max(expected["clip_ratio/region_mean"].values()) > 0
+
+
+def test_tokens_scored_with_the_padding_behind_are_those_of_the_completion(outputs: dict[str, Path]) -> None:
+    """The same first generation as TRL's, scored and trained on the way unsloth does."""
+    names = ("step", "prompt", "prompt_tokens", "completion", "token_ids", "old_logp", "ref_logp")
+    first = [
+        [s for s in columns(opened(outputs[kind]), *names) if s["step"] <= 2] for kind in ("grpo_split", "grpo_packed")
+    ]
+    plain, packed = ({(s["prompt"], s["completion"]): s for s in samples} for samples in first)
+    assert len(first[1]) == 16 and plain.keys() == packed.keys()
+    assert len({s["prompt_tokens"] for s in first[1]}) > 1  # so that some were padded
+    for key, sample in packed.items():
+        for name in ("old_logp", "ref_logp"):
+            assert len(sample[name]) == len(sample["token_ids"])
+            assert np.asarray(sample[name]) == pytest.approx(np.asarray(plain[key][name]), abs=1e-4)
+
+
+def test_samples_of_a_loss_that_shows_no_tokens_say_when_they_were_trained_on(outputs: dict[str, Path]) -> None:
+    names = ("step", "policy_version_min", "off_policy_steps", "advantage", "logp", "entropy")
+    samples = columns(opened(outputs["grpo_packed"]), *names)
+    for step in range(1, 9):
+        these, written = [s for s in samples if s["step"] == step], (step - 1) // 2 * 2
+        assert len(these) == 8 and {s["policy_version_min"] for s in these} == {written}
+        assert {s["off_policy_steps"] for s in these} == {step - 1 - written}
+    assert not any(len(s[name] if s[name] is not None else ()) for s in samples for name in ("logp", "entropy"))
 
 
 def test_profiled_parts_and_steps_are_spans(outputs: dict[str, Path]) -> None:

@@ -218,16 +218,33 @@ def test_the_table_says_what_is_recorded(queue: Path) -> None:
     assert recorded(rs.open(queue / "runs").run()) == held("verl", LIVE)
 
 
-def test_versions_of_the_asynchronous_v1_trainer_are_those_that_wrote_the_samples(queue: Path) -> None:
-    rows = samples(queue / "colocate_async")
-    assert len(rows) == STEPS * SAMPLES and max(row["off_policy_steps"] for row in rows) == 1
-    for step, data in logged(queue / "colocate_async").items():
+@pytest.mark.parametrize(("mode", "stalest"), [("colocate_async", 1), ("separate_async", 2)])
+def test_versions_of_the_asynchronous_v1_trainers_are_those_that_wrote_the_samples(
+    queue: Path, mode: str, stalest: int
+) -> None:
+    rows = samples(queue / mode)
+    assert len(rows) == STEPS * SAMPLES and max(row["off_policy_steps"] for row in rows) == stalest
+    for step, data in logged(queue / mode).items():
         some = [row for row in rows if row["step"] == step]
         newest, oldest = ([step - 1 - row[f"policy_version_{end}"] for row in some] for end in ("max", "min"))
         assert np.mean(newest) == data["training/off_policy/trajectory_staleness/mean"]
         assert np.mean(oldest) == data["training/off_policy/trajectory_staleness_worst/mean"]
         assert oldest == [row["off_policy_steps"] for row in some]
         assert np.mean([row["reward"] for row in some]) == pytest.approx(data["critic/rewards/mean"])
+
+
+def test_samples_of_every_update_of_a_step_are_recorded(queue: Path) -> None:
+    folder = queue / "separate_async"
+    rows = {row["id"]: row for row in samples(folder)}
+    for step in range(1, STEPS + 1):
+        kept = json.loads((folder / "held" / f"{step}.json").read_text())
+        assert {f"train/{step}/{key}" for key in kept["keys"]} == {id for id in rows if rows[id]["step"] == step}
+        for i, key in enumerate(kept["keys"]):
+            row = rows[f"train/{step}/{key}"]
+            assert list(row["token_ids"]) == kept["responses"][i]
+            for ours, theirs in LOGPS.items():
+                np.testing.assert_allclose(row[ours], kept[theirs][i], rtol=1e-6)
+    stored_is_logged(folder)
 
 
 def test_tool_calls_of_verls_agent_loop_are_turns(queue: Path) -> None:

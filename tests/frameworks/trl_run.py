@@ -2,9 +2,9 @@
 
     python trl_run.py KIND OUT
 
-Runs in TRL's own environment. KIND is one of grpo, grpo_split, grpo_ranks, rloo, dpo, kto, reward,
-sft, ppo, callback, report_to. Writes `OUT/runs` (what Rollscope stored) and `OUT/log_history.json`
-(what the trainer logged).
+Runs in TRL's own environment. KIND is one of grpo, grpo_split, grpo_packed, grpo_ranks, rloo,
+dpo, kto, reward, sft, ppo, callback, report_to. Writes `OUT/runs` (what Rollscope stored) and
+`OUT/log_history.json` (what the trainer logged).
 """
 
 from __future__ import annotations
@@ -121,10 +121,12 @@ def rollouts(kind: str, out: str) -> object:
         return RLOOTrainer(model, args=args, train_dataset=prompts, **functions)
     from trl import GRPOConfig, GRPOTrainer
 
+    if kind == "grpo_packed":
+        from packing import PackingTrainer as GRPOTrainer
     more |= {"reward_weights": [1.0, 0.5], "max_steps": 25}
     if kind == "grpo":
         more |= {"eval_strategy": "steps", "eval_steps": 10, "per_device_eval_batch_size": 8}
-    if kind == "grpo_split":  # one generation for two updates: ratios leave 1, and the batch is shuffled
+    if kind in ("grpo_split", "grpo_packed"):  # two updates of a generation: ratios leave 1, the batch is shuffled
         more |= {"max_steps": 8, "steps_per_generation": 2, "gradient_accumulation_steps": 1}
         more |= {"learning_rate": 3e-2, "epsilon": 0.02}
     if kind == "grpo_ranks":  # two ranks; 12 samples a step in groups of 4, so that one group is on both

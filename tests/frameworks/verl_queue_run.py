@@ -6,8 +6,9 @@ Runs in veRL's own environment. The training loop, TransferQueue, the replay buf
 with its tool, the advantages, the metrics and the dump of rollouts are veRL's. The engine answers
 with scripted text, the workers with drawn log-probabilities; rewards come from a rule. What the
 queue held at the update is written to `OUT/held/STEP.json`. For each fault there is a further
-training in `OUT/FAULT`, in which our code fails; one with the asynchronous V1 trainer is in
-`OUT/colocate_async`, one with the fully asynchronous trainer in `OUT/async`.
+training in `OUT/FAULT`, in which our code fails; those with the asynchronous V1 trainers are in
+`OUT/colocate_async` and `OUT/separate_async`, one with the fully asynchronous trainer in
+`OUT/async`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-ASYNC = "colocate_async"
+UPDATES = 2  # of a step, where trainer and engine are apart
+ASYNC = ("colocate_async", "separate_async")
+APART = {  # what veRL asks for where the engine has GPUs of its own
+    "actor_rollout_ref": {
+        "hybrid_engine": False,
+        "actor": {"ppo_mini_batch_size": PROMPTS // UPDATES},
+        "rollout": {"nnodes": 1, "n_gpus_per_node": 1, "checkpoint_engine": {"backend": "nccl"}},
+    },
+    "trainer": {"v1": {"separate_async": {"parameter_sync_step": UPDATES}}},
+}
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>'
 
 
@@ -45,12 +55,12 @@ def main(out: str, *modes: str) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     try:
-        for mode in ("", *modes, ASYNC):  # the last one leaves prompts in the queue
+        for mode in ("", *modes, *ASYNC):  # the last ones leave prompts in the queue
             folder = os.path.join(out, mode)
             os.makedirs(f"{folder}/held", exist_ok=True)
             os.environ |= {"ROLLSCOPE_DIR": f"{folder}/runs", "VERL_FILE_LOGGER_PATH": f"{folder}/logged.jsonl"}
             with faults.broken(mode, f"{folder}/runs"):
-                step = train(Path(folder), loop, mode if mode == ASYNC else "sync")
+                step = train(Path(folder), loop, mode if mode in ASYNC else "sync")
             print(f"{mode} ended at step {step}", file=sys.stderr)
         os.environ |= {"ROLLSCOPE_DIR": f"{out}/async/runs", "VERL_FILE_LOGGER_PATH": f"{out}/async/logged.jsonl"}
         print("async ended at version", verl_async_run.train(Path(out, "async")), file=sys.stderr)
@@ -128,7 +138,8 @@ def configuration(out: Path, mode: str) -> Any:
             "v1": {"trainer_mode": mode},
         },
     }
-    config = OmegaConf.merge(OmegaConf.load(folder / "_generated_ppo_trainer.yaml"), changes)
+    more = APART if mode == "separate_async" else {}
+    config = OmegaConf.merge(OmegaConf.load(folder / "_generated_ppo_trainer.yaml"), changes, more)
     OmegaConf.resolve(config)
     return config
 
@@ -235,6 +246,11 @@ def made(config: Any, out: Path) -> Any:
         def compute_ref_log_prob(self, batch: Any) -> Any:
             return self.compute_log_prob(batch, "log_probs")
 
+        def save_model_to_cpu(self, update: int) -> None:
+            """Weights that are drawn from need no copy."""
+
+        restore_model_from_cpu = clear_cpu_model = save_model_to_cpu
+
         def update_actor(self, batch: Any) -> Any:
             keep(batch, out / "held" / f"{trainer.global_steps}.json")
             return {"metrics": {"grad_norm": [0.5], "mfu": [0.0], "pg_loss": [0.1]}}
@@ -251,6 +267,7 @@ def made(config: Any, out: Path) -> Any:
             self.ref_in_actor = False
             nothing = dict.fromkeys(("sleep_replicas", "abort_replicas", "resume_generation_replicas"), lambda: None)
             self.checkpoint_manager = SimpleNamespace(**nothing, update_weights=self._updated)
+            self.standalone_checkpoint_manager, self.current_mode = self.checkpoint_manager, None
             self.llm_server_manager = SimpleNamespace()
             self._load_checkpoint()
 
@@ -273,7 +290,9 @@ def keep(batch: Any, path: Path) -> None:
         keys=batch.keys, partition_id=batch.partition_id, select_fields=[*fields, "advantages", "rm_scores"]
     )
     rows = {name: [row.tolist() for row in data[name].unbind()] for name in data.keys()}  # noqa: SIM118
-    path.write_text(json.dumps({"keys": batch.keys, **rows}))
+    earlier = json.loads(path.read_text()) if path.exists() else {}  # updates of the same step
+    kept = {"keys": batch.keys, **rows}
+    path.write_text(json.dumps({name: earlier.get(name, []) + kept[name] for name in kept}))
 
 
 if __name__ == "__main__":

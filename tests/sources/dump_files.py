@@ -7,10 +7,12 @@ for the others `tests/frameworks` compares them with what the packages write.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 ASKED = {"role": "user", "content": "2 + 2?"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2}'}}
 CHAT: list[dict[str, Any]] = [
@@ -120,6 +122,7 @@ def skyrl(root: Path) -> Path:
         said = {"input_prompt": "2 + 2?", "output_response": str(4 + i), "score": [0.0, 1.0 - i]}
         return {**said, "stop_reason": "stop", "env_class": "gsm8k", "env_extras": extras, "data_source": "sums"}
 
+    shutil.copytree(GOLDEN / "dumps" / "skyrl" / "dumped_data", root / "dumped_data")
     folder = root / "dumped_evals" / "global_step_3_evals"
     write_lines(folder / "aggregated_results.jsonl", {"eval/sums/avg_score": 0.5})
     return write_lines(folder / "sums.jsonl", row(0), row(1))

@@ -15,9 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.sources.dump_files import WRITERS, write_lines
+from tests.sources.dump_files import GOLDEN, WRITERS, write_lines
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 EVENTS = [{"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": i, "dur": 1} for i in range(40)]
 SPAN = {"traceId": "0" * 31 + "1", "spanId": "0" * 15 + "1", "name": "chat", "startTimeUnixNano": "1000"}
 RESOURCE = {"attributes": [{"key": "service.name", "value": {"stringValue": "agent"}}]}
@@ -84,6 +83,11 @@ def rollouts(folder: Path) -> Path:
     return folder / "r.parquet"
 
 
+def skyrl(folder: Path) -> Path:
+    """A batch: its other files are JSON lines, as those of many sources."""
+    return _copied(GOLDEN / "dumps" / "skyrl" / "dumped_data" / "global_step_3_training_input.pkl", folder)
+
+
 def swanlab(folder: Path) -> Path:
     code = """
 import sys, swanlab
@@ -144,12 +148,12 @@ def _python(code: str, *args: str, **env: str) -> None:
 
 
 OWN: tuple[Callable[[Path], Path], ...] = (
-    *(chrome_trace, csv, evaluations, inspect, jsonl, lm_eval, mlflow, otlp, rlinf, rollouts, swanlab, telescope),
-    *(tensorboard, trackio, trinity, trl, verl, wandb),
+    *(chrome_trace, csv, evaluations, inspect, jsonl, lm_eval, mlflow, otlp, rlinf, rollouts, skyrl, swanlab),
+    *(telescope, tensorboard, trackio, trinity, trl, verl, wandb),
 )
 DUMPED = {name: write for name, write in WRITERS.items() if name != "miles"}  # slime's source reads it
 GOOD: dict[str, Callable[[Path], Any]] = {
     "json": json_list,
-    **{write.__name__: write for write in OWN},
     **DUMPED,
+    **{write.__name__: write for write in OWN},
 }

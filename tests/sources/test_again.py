@@ -116,7 +116,7 @@ def test_a_file_whose_path_is_not_valid_text_is_imported(tmp_path: Path) -> None
     os.mkdir(folder)
     with open(folder + b"/log.jsonl", "w") as file:
         file.write('{"step": 1, "a": 0.5}\n{damaged\n')
-    for new in ("1 values", "0 values"):
+    for new in ("1 value is new", "nothing is new"):
         command = [sys.executable, "-m", "rollscope", "import", str(tmp_path), "--dir", str(tmp_path / "runs")]
         env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
         done = subprocess.run(command, capture_output=True, text=True, env=env)
@@ -149,7 +149,7 @@ def test_a_followed_file_is_a_running_run_that_watch_follows_to_its_end(tmp_path
     command, often = [sys.executable, "-m", "rollscope"], ["--dir", str(tmp_path / "runs"), "--every", "0.05"]
     following = [*command, "import", str(file), "--follow", *often]
     follow = subprocess.Popen(following, stdout=subprocess.PIPE, text=True)
-    assert follow.stdout is not None and "1 values" in follow.stdout.readline()
+    assert follow.stdout is not None and "1 value is new" in follow.stdout.readline()
     assert rs.open(tmp_path / "runs").run().state == "running"
     watch = subprocess.Popen([*command, "watch", "--json", "--metric", "a", *often], stdout=subprocess.PIPE, text=True)
     assert watch.stdout is not None

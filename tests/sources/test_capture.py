@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "bin" / "python")
 
 
-def record(tmp_path: Path, *command: str, **env: str) -> Any:
+def record(tmp_path: Path, *command: str, options: Sequence[str] = (), **env: str) -> Any:
     """Run a command under `rollscope run`; return the finished process."""
     trackers = ("WANDB", "SWANLAB", "TRACKIO", "MLFLOW", "ROLLSCOPE")
     clean = {key: value for key, value in os.environ.items() if not key.startswith(trackers)}
@@ -88,7 +89,7 @@ def record(tmp_path: Path, *command: str, **env: str) -> Any:
         "WANDB__SERVICE_WAIT": "300",
         "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db",
     }
-    words = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *command]
+    words = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), *options, "--", *command]
     environment = {**clean, **home, **env}
     return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=500)
 

@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 
 def split_of(name: str) -> str:
-    return "eval" if name == "skyrl" else "train"  # SkyRL dumps evaluations only
+    return "eval" if name == "skyrl" else "train"  # SkyRL's batches have no text
 
 
 @pytest.fixture(scope="module")

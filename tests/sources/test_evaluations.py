@@ -192,7 +192,8 @@ def test_a_hostile_or_damaged_log_gets_a_sentence(folder: Path, capsys: Any, mak
 )
 def test_half_a_question_gets_a_sentence(folder: Path, capsys: Any, words: list[str], says: str) -> None:
     assert main(["import", str(INSPECT), *words, "--dir", str(folder)]) == 2
-    assert says in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert says in said.out + said.err
 
 
 def test_numbers_that_are_no_evaluation_stay_out(folder: Path, capsys: Any) -> None:

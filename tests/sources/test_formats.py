@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+import rollscope as rs
+from rollscope.cli import main
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -246,12 +249,39 @@ def test_the_command_reports_new_values_and_follows(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rollscope", "import", str(path), "--dir", str(tmp_path / "runs")]
     with subprocess.Popen([*command, "--follow", "--every", "0.1"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert "1 values and 0 rows are new" in process.stdout.readline()
+        assert "1 value is new" in process.stdout.readline()
         with path.open("a") as file:
             file.write('{"step": 2, "loss": 0.25}\n')
-        assert "1 values and 0 rows are new" in process.stdout.readline()
+        assert "1 value is new" in process.stdout.readline()
         process.terminate()
     from rollscope.store.store import open as open_store
 
     run = open_store(tmp_path / "runs").run()
     assert run.series("loss")["value"].tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("samples", "numbers", "says"),
+    [
+        pytest.param(2, 0, "2 rows (2 of samples) are new", id="samples"),
+        pytest.param(1, 0, "1 row (1 of samples) is new", id="one sample"),
+        pytest.param(0, 1, "1 value is new", id="one number"),
+        pytest.param(2, 3, "3 values and 2 rows (2 of samples) are new", id="both"),
+    ],
+)
+def test_an_import_says_what_is_new(tmp_path: Path, capsys: Any, samples: int, numbers: int, says: str) -> None:
+    rows = [json.dumps({"prompt": f"{i}?", "completion": "4", "step": 3}) for i in range(samples)]
+    (tmp_path / "samples.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    (tmp_path / "numbers.jsonl").write_text("".join(f'{{"step": {i}, "loss": 1.5}}\n' for i in range(numbers)))
+    paths = [str(tmp_path / f"{name}.jsonl") for name, count in (("samples", samples), ("numbers", numbers)) if count]
+    for again in (False, True):
+        assert main(["import", *paths, "--into", "r", "--dir", str(into_run(tmp_path))]) == 0
+        assert (says if not again else "nothing is new") in capsys.readouterr().out
+
+
+def into_run(folder: Path) -> Path:
+    """A folder of runs with one that was trained elsewhere."""
+    if not (folder / "runs").exists():
+        with rs.init(id="r", dir=folder / "runs", host=False) as run:
+            run.log({"reward/mean": 1.0}, step=3)
+    return folder / "runs"

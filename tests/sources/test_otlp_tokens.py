@@ -118,20 +118,13 @@ def test_a_sample_that_is_too_long_keeps_the_tokens_of_its_first_calls(
     assert tokens_of(tmp_path) == TWO_CALLS
 
 
-def test_a_file_that_is_followed_keeps_the_tokens_of_earlier_calls(tmp_path: Path, imported: Any) -> None:
-    """A later import knows no earlier call; a prompt with an answer in it says that there was."""
-    asked = {"gen_ai__prompt__0__role": "user", "gen_ai__prompt__0__content": "hi"}
-    more = {"gen_ai__prompt__1__role": "assistant", "gen_ai__prompt__1__content": "hello"}
-    begun = {**FIRST, "attributes": FIRST["attributes"] + listed(**asked)}
-    later = {**SECOND, "attributes": SECOND["attributes"] + listed(**asked, **more)}
-    (new,) = calls_of("ro-2", ([5], [6], [-1]))
-    new = {**new, "spanId": span(50)["spanId"], "attributes": new["attributes"] + listed(**asked)}
-    file = tmp_path / "traces.jsonl"
-    file.write_text(json.dumps(traces(begun, service__name="agent")) + "\n")
-    imported.take(file)
-    with file.open("a") as growing:
-        growing.write(json.dumps(traces(later, new, service__name="agent")) + "\n")
-    imported.take(file)
+def test_the_tokens_of_a_file_that_grows_are_those_of_all_its_calls(tmp_path: Path, imported: Any) -> None:
+    """A later import knows the calls before it from the file."""
+    file, (new,) = tmp_path / "traces.jsonl", calls_of("ro-2", ([5], [6], [-1]))
+    for spans in ([FIRST], [SECOND, {**new, "spanId": span(50)["spanId"]}]):
+        with file.open("a") as growing:
+            growing.write(json.dumps(traces(*spans, service__name="agent")) + "\n")
+        imported.take(file)
     rows = records(imported.run().sql("SELECT id, token_ids, prompt_tokens FROM samples ORDER BY id"))
     kept = [(row["id"], [*row["token_ids"]], row["prompt_tokens"]) for row in rows]
-    assert kept == [("ro-1", [2], 1), ("ro-2", [6], 1)]
+    assert kept == [("ro-1", TWO_CALLS[0], 1), ("ro-2", [6], 1)]

@@ -291,11 +291,11 @@ def test_following_goes_on_after_a_bomb(tmp_path: Path) -> None:
     with subprocess.Popen([*command, "--follow", "--every", "0.1"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            assert "1 values and 0 rows are new" in process.stdout.readline()
+            assert "1 value is new" in process.stdout.readline()
             assert "its rows are more than" in process.stdout.readline()
             with log.open("a") as more:
                 more.write('{"step": 2, "a": 0.25}\n')
-            assert "1 values and 0 rows are new" in process.stdout.readline()
+            assert "1 value is new" in process.stdout.readline()
         finally:
             process.terminate()
     from rollscope.store.store import open as open_store

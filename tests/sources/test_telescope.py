@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rollscope.sources import Mark, telescope
 from tests.recorded import held, recorded
 
 
@@ -191,3 +192,21 @@ def test_an_archive_as_its_own_writer_makes_it(tmp_path: Path, imported: Any) ->
     assert (spans["weight_sync"]["step"], spans["weight_sync"]["lane"]) == (3, "inference/0/0")
     assert spans["weight_sync"]["version"] == spans["tool"]["version"] == 3, "the server has loaded them by then"
     assert generation.get("version") is None and generation["group"] == "7", "server 1 has loaded none"
+
+
+def test_what_was_taken_is_not_sorted_again_for_each_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long run has thousands of archives, so an archive must not cost what all before it held."""
+    blocks = 60
+    for block in range(blocks):
+        content = {"step_metrics": [{"step": block, "metric_name": f"m{i}", "value": 1.0} for i in range(10)]}
+        archive(tmp_path / "run1" / "steps" / f"block_{block:02}.zip", content)
+    sorts, sizes = sorted, list[int]()
+
+    def counted(values: Any, **more: Any) -> list[Any]:
+        sizes.append(len(ordered := sorts(values, **more)))
+        return ordered
+
+    monkeypatch.setattr("builtins.sorted", counted)
+    *_, mark = telescope.rows(tmp_path / "run1" / "steps", {})
+    assert isinstance(mark, Mark) and len(mark.cursor["seen"]) == blocks * 10
+    assert sum(sizes) < 4 * blocks * 10

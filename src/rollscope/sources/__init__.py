@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "NO_STEP",
     "Item",
     "Keep",
     "Mark",
@@ -50,6 +51,9 @@ __all__ = [
 ]
 
 
+NO_STEP = "it does not say to which step its rows belong: give --step N"
+
+
 class SourceError(RollscopeError):
     """The file cannot be read at all. Damage inside a file is a `Skipped`."""
 
@@ -58,12 +62,14 @@ class SourceError(RollscopeError):
 class RunStart:
     """The items that follow belong to this run. `facts` are columns of the `runs` table.
 
-    `kind` separates two sources of one run, such as one for metrics and one for samples.
+    `kind` separates two sources of one run, such as one for metrics and one for samples. `alone`
+    says why these rows cannot be added to another run, if they cannot.
     """
 
     id: str
     kind: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    alone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 from rollscope.sources.intake.evaluation import LONGEST_NAME, Evaluations, content_digest, finite, scores_of, text_of
 from rollscope.sources.intake.gather import run_id, whole
 
-from . import Item, Mark, Restart, RunStart, Since, Skipped
+from . import NO_STEP, Item, Mark, Restart, RunStart, Since, Skipped
 from .jsonl import described, first, lines
 
 NAMES = ("evaluations", "evaluation rows")
@@ -37,7 +37,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     stat, digest = path.stat(), content_digest(path)
     id = run_id(path.stem, "evaluations", path)
     facts = {"name": path.stem, "project": path.parent.name, "ended_ns": stat.st_mtime_ns}
-    yield RunStart(id=id, kind=NAMES[0], facts=facts)
+    yield RunStart(id=id, kind=NAMES[0], facts=facts, alone=None if "step" in (first(path) or {}) else NO_STEP)
     if since.get(id) != digest:
         if id in since:
             yield Restart("the file was rewritten since the last import; it is read from the start")

@@ -17,7 +17,7 @@ from rollscope.sources.files import archive
 from rollscope.sources.intake.evaluation import Evaluations, content_digest, finite, scores_of, text_of
 from rollscope.sources.intake.gather import run_id, whole
 
-from . import Item, Mark, Restart, RunStart, Since, Skipped, SourceError
+from . import NO_STEP, Item, Mark, Restart, RunStart, Since, Skipped, SourceError
 
 NAMES = ("inspect", "inspect ai")
 ORDER = -1  # a `.json` log is told from other JSON by its first keys
@@ -44,7 +44,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     name = str(about.get("task") or path.stem)
     id = run_id(f"{name}-{about.get('model') or 'model'}", "inspect", path)
     facts = {"name": name, "project": path.parent.name, "ended_ns": stat.st_mtime_ns, "config": _config(about)}
-    yield RunStart(id=id, kind=NAMES[0], facts=facts)
+    yield RunStart(id=id, kind=NAMES[0], facts=facts, alone=NO_STEP)
     if since.get(id) != digest:
         if id in since:
             yield Restart("the log was rewritten since the last import; it is read from the start")

@@ -14,7 +14,7 @@ from typing import Any
 from rollscope.sources.intake.evaluation import Evaluations, content_digest, scores_of, text_of
 from rollscope.sources.intake.gather import run_id
 
-from . import Item, Mark, Restart, RunStart, Since, Skipped
+from . import NO_STEP, Item, Mark, Restart, RunStart, Since, Skipped
 from .jsonl import described, first, lines
 
 NAMES = ("lm_eval", "lm-evaluation-harness")
@@ -37,7 +37,8 @@ def recognises(path: Path) -> bool:
 def rows(path: Path, since: Since) -> Iterator[Item]:
     stat, folder = path.stat(), path.parent
     id = run_id(folder.name, "lm_eval", folder)
-    yield RunStart(id=id, kind=f"{NAMES[0]} {path.name}", facts={"name": folder.name, "ended_ns": stat.st_mtime_ns})
+    facts = {"name": folder.name, "ended_ns": stat.st_mtime_ns}
+    yield RunStart(id=id, kind=f"{NAMES[0]} {path.name}", facts=facts, alone=NO_STEP)
     digest = content_digest(path)
     if path.suffix == ".json":
         yield Skipped("it holds means alone; the tasks are in samples_*.jsonl (lm_eval --log_samples)", path)

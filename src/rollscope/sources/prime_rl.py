@@ -17,11 +17,12 @@ from rollscope.sources.dumps.episode import samples
 from rollscope.sources.dumps.place import Place, Spot
 from rollscope.sources.dumps.stream import Row, Tables, growing
 
-from . import Item, Since
+from . import NO_STEP, Item, Since
 from .jsonl import first, numbers
 
 NAMES = ("prime_rl", "verifiers")
 STEP = re.compile(r"step_(\d{1,18})")
+UNNAMED = "its rows do not say which samples they are of; import it without --into"
 TOKENS = {"rollout_logp": "inference_logprobs", "logp": "trainer_logprobs", "token_advantages": "advantages"}
 
 
@@ -51,7 +52,7 @@ def _traces(path: Path) -> Place:
     step, kind, subset = path.parent.parent.parent.name, path.parent.parent.name, path.parent.name
     match = STEP.fullmatch(step)
     if match is None:
-        return Place(framework="verifiers", folder=path.parent, name="eval", split="eval")
+        return Place(framework="verifiers", folder=path.parent, name="eval", split="eval", alone=NO_STEP)
     above = path.parents[3]
     return Place(
         framework="prime_rl",
@@ -67,7 +68,9 @@ def _exported(path: Path) -> Place:
     match = STEP.fullmatch(path.parent.name)
     folder = path.parents[1] if match else path.parent
     step = int(match[1]) if match else 0
-    return Place(framework="prime_rl", folder=folder, name=f"{step}/{path.stem}", step=step, kind="tokens")
+    return Place(
+        framework="prime_rl", folder=folder, name=f"{step}/{path.stem}", step=step, kind="tokens", alone=UNNAMED
+    )
 
 
 def _tokens(row: Row, spot: Spot) -> Tables:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rollscope.sources.dumps.place import Place, Spot
 from rollscope.sources.dumps.stream import Row, Tables, growing, table
@@ -14,7 +15,7 @@ from rollscope.sources.files import columnar
 from rollscope.sources.intake.gather import digest, whole
 from rollscope.sources.intake.tables import COMPLETION, PROMPT, sample, text
 
-from . import Item, Since
+from . import NO_STEP, Item, Since
 from .jsonl import first
 
 NAMES = ("rollouts", "hugging face dataset")
@@ -38,7 +39,15 @@ def _are_rollouts(names: set[str]) -> bool:
 def rows(path: Path, since: Since) -> Iterator[Item]:
     """All files of a folder are one run: a dataset is often split into several files."""
     read = growing if path.suffix == ".jsonl" else table
-    place = Place(framework="rollouts", folder=path.parent, name=path.stem, kind=NAMES[0], facts={"framework": None})
+    names = (first(path) or {}).keys() if path.suffix == ".jsonl" else columnar.columns(path)
+    place = Place(
+        framework="rollouts",
+        folder=path.parent,
+        name=path.stem,
+        kind=NAMES[0],
+        facts={"framework": None},
+        alone=None if "step" in names else NO_STEP,
+    )
     yield from read(path, since, place, _sample)
 
 
@@ -51,10 +60,20 @@ def _sample(row: Row, spot: Spot) -> Tables:
     read = sample(row, spot.id, 0, spot.time_ns)
     if read is None:
         raise ValueError("it has neither a prompt nor a completion")
-    step, task = whole(row.get("step")) or 0, digest(read["prompt"] or "")
+    step, task = _step(row.get("step"), spot.place), digest(read["prompt"] or "")
     group = f"{step}/{task}"
     read |= {"step": step, "task": task, "group": read.get("group") or group}
     read["repeat"] = spot.place.repeats.number(group)
     if isinstance(messages, list):
         read["messages"] = messages
     return {"samples": [{name: value for name, value in read.items() if value is not None}]}
+
+
+def _step(value: Any, place: Place) -> int | None:
+    """The step that a row names; 0 in a file without steps."""
+    if place.alone is not None:
+        return 0
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    step = whole(value) if not isinstance(value, bool) else None
+    return step if step == value else None

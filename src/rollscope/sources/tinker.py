@@ -19,7 +19,7 @@ from rollscope.sources.dumps.stream import Row, Tables, growing
 from rollscope.sources.intake.gather import number, whole
 from rollscope.sources.intake.tables import ANSWER, COMPLETION, PROMPT, text
 
-from . import Item, Since
+from . import NO_STEP, Item, Since
 from .jsonl import first, numbers
 
 NAMES = ("tinker", "tinker-cookbook")
@@ -49,7 +49,8 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         yield from growing(path, since, place, _spans)
     elif path.name == "trajectories.jsonl":
         name = path.parent.name
-        place = Place(framework="tinker", folder=path.parents[1], name=f"eval/{name}", split="eval", kind=name)
+        folder = path.parents[1]
+        place = Place(framework="tinker", folder=folder, name=f"eval/{name}", split="eval", kind=name, alone=NO_STEP)
         yield from growing(path, since, place, _evaluated)
     else:
         yield from growing(path, since, _place(path), _rollout)

@@ -50,8 +50,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         yield RunStart(id=id, kind=NAMES[0])
         yield Restart("the file is shorter than at the last import; it is read from the start")
         cursor = {"at": 7}
-    reader.axes.of.update(cursor.get("axes", {}))
-    reader.axes.last.update(cursor.get("last", {}))
+    reader.axes.restore(cursor)
     yield from reader.read(id, cursor["at"])
 
 
@@ -85,12 +84,12 @@ class _Reader:
                     yield self._run(id)
                     started = True
                     yield from self._flush(gather)
-                    yield Mark({"at": at, "axes": dict(self.axes.of), "last": dict(self.axes.last)}, at, total)
+                    yield Mark({"at": at, **self.axes.state}, at, total)
         if not started or gather.count or self._rows():
             yield self._run(id)
         yield from self._flush(gather)
         yield from gather.skipped()
-        yield Mark({"at": at, "axes": dict(self.axes.of), "last": dict(self.axes.last)}, at, total)
+        yield Mark({"at": at, **self.axes.state}, at, total)
 
     def _rows(self) -> int:
         return len(self._lines) + len(self._host) + len(self._samples)
@@ -167,6 +166,7 @@ class _Reader:
                 described = isinstance(value, dict) and set(value) == {"value", "desc"}
                 if key != "_wandb":
                     self.config[key] = value.get("value") if described else value
+        self.axes.configure(self.config)
 
     def _axis(self, data: bytes) -> None:
         name, glob, axis = wire.text(data, 1), wire.text(data, 2), wire.text(data, 4)

@@ -3,7 +3,7 @@
 Trackers are wandb, trackio, swanlab, mlflow and TensorBoard writers. If a library is installed, its
 calls are recorded and passed on; if it is not configured, it is disabled. If a library is missing,
 a stand-in replaces it, so that the program runs. A library is imported only when the program does
-so.
+so. Of a program on Ray, the work of its actors and tasks is recorded, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ LISTENERS = {  # module that the program imports -> module of ours that listens 
     "mlflow": "rollscope.sources.capture.mlflow",
     "tensorboardX": "rollscope.sources.capture.tensorboard",
     "torch.utils.tensorboard": "rollscope.sources.capture.tensorboard",
+    "ray": "rollscope.sources.capture.ray",
 }
+NEEDED = {"ray"}  # a program that imports it does not run without it: there is no stand-in
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -44,6 +46,8 @@ class Finder(importlib.abc.MetaPathFinder):
             real = None
         finally:
             self._searching.discard(name)
+        if real is None and name in NEEDED:
+            return None
         is_package = real is None or real.submodule_search_locations is not None
         return importlib.machinery.ModuleSpec(name, Loader(name, real), is_package=is_package)
 

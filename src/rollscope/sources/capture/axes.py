@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rollscope.sources.intake.gather import number
 from rollscope.sources.live.values import scalar
 
 AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
+STEPS = {*AXES, "eval/snapshot/training_step"}  # axes that count optimiser updates; tinker-cookbook has the last
+# slime and miles number rollouts, in their dumps too. They update once after each, unless batches
+# are smaller.
+ROLLOUTS, UPDATES = {"rollout/step", "eval/step"}, "train/step"
+BATCH = ("rollout_batch_size", "n_samples_per_prompt", "global_batch_size")
 Placed = tuple[int, str | None]  # a step, and the clock that it counts if not optimiser updates
 
 
@@ -17,11 +22,28 @@ class Axes:
         self.of: dict[str, str] = {}  # name, or a prefix with `*` -> the metric on its x axis
         self._known: dict[str, str | None] = {}  # name -> its axis, once it was looked up
         self.last: dict[str, int] = {}  # axis -> its last reading
+        self.once = False  # whether a rollout is one update
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs to go on in another process."""
+        return {"axes": dict(self.of), "last": dict(self.last), "once": self.once}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.of.update(state.get("axes", {}))
+        self.last.update(state.get("last", {}))
+        self.once = bool(state.get("once"))
 
     def define(self, name: str, axis: str | None) -> None:
         if axis:
             self.of[name] = axis
             self._known.clear()
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        """Learn from the configuration of slime or miles how many updates a rollout is."""
+        prompts, samples, batch = (number(scalar(config.get(name))) for name in BATCH)
+        if prompts and samples and batch:
+            self.once = prompts * samples == batch
 
     def place(self, row: dict[str, Any], step: int) -> Iterator[tuple[Placed, dict[str, Any]]]:
         """The values of a row, by the step and the clock that they are drawn at."""
@@ -48,8 +70,12 @@ class Axes:
         axis = self._known[name]
         if axis is None or axis not in self.last:
             return None
-        is_step = axis in AXES or self.of.get("*") == axis
-        return self.last[axis], None if is_step else axis
+        return self.last[axis], None if self._counts_steps(axis) else axis
+
+    def _counts_steps(self, axis: str) -> bool:
+        by_rollout = self.of.get("rollout/*") in ROLLOUTS
+        of_rollouts = by_rollout and (axis in ROLLOUTS or (axis == UPDATES and self.once))
+        return of_rollouts or axis in STEPS or self.of.get("*") == axis
 
     def _by_prefix(self, name: str) -> str | None:
         """The axis of the longest prefix that fits."""

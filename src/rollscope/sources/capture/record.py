@@ -33,7 +33,7 @@ class Captured:
         self.steps, self.axes = Steps() if library == "wandb" else Calls(), Axes()
         self._facts: dict[str, Any] = {}
         self._objects: Objects | None = None
-        self._framework_known = False
+        self._names: dict[str, int] | None = {}  # name -> its first step, until the framework is guessed
 
     @property
     def folder(self) -> Path | None:
@@ -65,6 +65,7 @@ class Captured:
             "name": name,
             "project": project,
         }
+        self.axes.configure(self._facts["config"] or {})
         if shared and nth == 1:
             shard, shards = launched(print_once)
             self._run = join(shared, os.environ["ROLLSCOPE_DIR"], shard=shard, shards=shards)
@@ -80,6 +81,7 @@ class Captured:
     def configure(self, config: Any) -> None:
         if self._run is not None:
             self._facts["config"] = {**(self._facts.get("config") or {}), **plain(config)}
+            self.axes.configure(self._facts["config"])
             self._run.describe(config=self._facts["config"])
 
     @quiet
@@ -120,11 +122,21 @@ class Captured:
             values, lambda name: name.startswith(("eval/", "val/", "val-", "val_", "validation"))
         ):
             self._run.log(some, step=step, split=split, clock=clock)
-        if not self._framework_known and len(values) > 3:
-            self._framework_known = True
-            self._run.describe(**origin(values, self._facts.get("config")))
+        self._guess(values, step)
         if len(values) < len(flat) and self._objects is not None:
             self._objects.record({name: raw for name, raw in flat.items() if name not in values}, step)
+
+    def _guess(self, values: Mapping[str, float], step: int) -> None:
+        """Guess the framework once names come again: by then all of a step are known."""
+        if self._names is None:
+            return
+        if any(self._names.setdefault(name, step) != step for name in values):
+            self._describe()
+
+    def _describe(self) -> None:
+        names, self._names = self._names, None
+        if names and len(names) > 3:
+            self._run.describe(**origin(names, self._facts.get("config")))
 
     @quiet
     def note(self, text: str, **data: Any) -> None:
@@ -136,6 +148,7 @@ class Captured:
         for step, row in self.steps.rest():
             self._place(row, step)
         if self._run is not None:
+            self._describe()
             self._run.finish(state, reason)
             self._run = None
         self._off = True

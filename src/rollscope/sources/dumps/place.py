@@ -44,13 +44,15 @@ class Place:
     step: int = 0
     split: str = "train"
     kind: str = "rollouts"
+    alone: str | None = None  # why its rows cannot be added to another run
     facts: Mapping[str, Any] = field(default_factory=dict)
     repeats: Repeats = field(default_factory=Repeats)
 
     def run(self, path: Path) -> RunStart:
         about = {"name": self.folder.name, "project": self.folder.parent.name, "framework": self.framework}
         facts = {**about, "ended_ns": path.stat().st_mtime_ns, **self.facts}
-        return RunStart(id=run_id(self.folder.name, self.framework, self.folder), kind=self.kind, facts=facts)
+        id = run_id(self.folder.name, self.framework, self.folder)
+        return RunStart(id=id, kind=self.kind, facts=facts, alone=self.alone)
 
 
 @dataclass(frozen=True, slots=True)

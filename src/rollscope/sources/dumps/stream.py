@@ -6,7 +6,7 @@ changed is read from the start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,8 @@ def table(path: Path, since: Since, place: Place, take: Take) -> Iterator[Item]:
 
 
 def _characters(row: Row) -> int:
-    return sum(len(value) for value in row.values() if isinstance(value, str | list))
+    """How much a row holds: letters, or entries of lists and arrays."""
+    return sum(len(value) for value in row.values() if isinstance(value, Sized))
 
 
 def once(path: Path, since: Since, place: Place, rows: Iterable[Row | Skipped], take: Take) -> Iterator[Item]:
@@ -130,7 +131,7 @@ def once(path: Path, since: Since, place: Place, rows: Iterable[Row | Skipped], 
         yield Restart(REWRITTEN)
     batch = _Batch(take, place, path)
     for number, row in enumerate(rows):
-        wrong = row if isinstance(row, Skipped) else batch.add(row, number)
+        wrong = row if isinstance(row, Skipped) else batch.add(row, number, _characters(row))
         if wrong is not None:
             yield wrong
         if batch.is_full:

@@ -15,6 +15,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rollscope.sources import SourceError
 
 from .tensors import DTYPES, Refused, Storage, tensor, values
 
+PLAIN = {str, int, float, bool, NoneType}
 LARGEST = 1 << 30  # bytes of the pickle, and of a storage
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, KeyError, RuntimeError, NotImplementedError)
 
@@ -136,8 +138,11 @@ def is_one(path: Path, damaged: bool = False) -> bool:
         return False
 
 
-def load(path: Path) -> Iterator[Any]:
-    """The content of the file, once. Its tensors can be read until the iterator goes on."""
+def load(path: Path | io.BytesIO) -> Iterator[Any]:
+    """The content of the file, or of its bytes, once.
+
+    Its tensors can be read until the iterator goes on.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             name = next((name for name in archive.namelist() if name.endswith("/data.pkl")), None)
@@ -164,5 +169,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set):
-        return [plain(inner) for inner in value]
+        is_plain = {*map(type, value)} <= PLAIN  # mostly tokens: many, and all of one type
+        return list(value) if is_plain else [plain(inner) for inner in value]
     return value if isinstance(value, str | int | float | bool) else None

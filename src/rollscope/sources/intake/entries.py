@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -89,20 +88,6 @@ def unknown(path: Path) -> str:
     if head[:2] == b"\x1f\x8b":
         return f"it is compressed. Unpack it first: gunzip -k {path.name}"
     return "the file is empty" if not head else f"not a format Rollscope knows (it begins with {head!r})"
-
-
-def grown(paths: list[Path], seen: dict[str, tuple[int, int]]) -> bool:
-    """True if any file below the paths changed since the last call; `seen` is updated."""
-    now = {}
-    for path in paths:
-        below = [Path(folder) / name for folder, _, names in os.walk(path) for name in names]
-        for file in [path] if path.is_file() else below:
-            with contextlib.suppress(OSError):
-                now[str(file)] = signature(file)
-    changed = now != seen
-    seen.clear()
-    seen.update(now)
-    return changed
 
 
 def signature(path: Path) -> tuple[int, int]:

@@ -7,26 +7,31 @@ was ended (a limit, a crash of the reading process) adds nothing behind its last
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rollscope.errors import CannotWrite
 from rollscope.sources import Item, Keep, Mark, Points, Records, Restart, RunStart, Skipped, SourceError
+from rollscope.sources.intake.follow.followed import Followed, state
+from rollscope.sources.intake.guest.guest import Guest
+from rollscope.sources.intake.guest.into import Into
 from rollscope.sources.sandbox.limits import UNLIMITED, Limits
 from rollscope.sources.sandbox.reader import Broken, Ended, Reader
 
-from .entries import children, grown, looks_like_a_log, refusal, signature, unknown
+from .cursors import Cursors, stored
+from .entries import children, looks_like_a_log, refusal, signature, unknown
 from .evaluation import content_digest
 from .media import keep
 from .report import Report
+from .writing import writing
 
 if TYPE_CHECKING:
-    from .into import Into, Placed
+    from rollscope.sources.intake.guest.into import Placed
+
     from .target import Target
 
-__all__ = ["Importer", "Report", "grown"]
+__all__ = ["Importer", "Report"]
 
 Progress = Callable[[Path, int, int], None]
 OPEN = 64  # logs that are open at the same time
@@ -46,9 +51,10 @@ class Importer:
     ) -> None:
         """`trust` lifts the limits of memory, time and size and follows links out of a folder.
 
-        With `into`, evaluations go to a run that is there, and nothing else is imported.
+        With `into`, what is imported goes to a run that is there.
         """
         self._into = into
+        self._evaluations = into is not None and into.step is not None
         self._placed: Placed | None = None
         self.root = root
         self._progress = progress
@@ -56,24 +62,46 @@ class Importer:
         self._trust = trust
         self._reader = Reader(limits or (UNLIMITED if trust else Limits()), everywhere=trust)
         self._targets: dict[tuple[str, str], Target] = {}
-        self._cursors: dict[str, dict[str, Any]] = {}  # path -> run id -> cursor
+        self._cursors: Cursors = {}
+        self._guest = None if into is None or self._evaluations else Guest(root, into)
         self._ended: dict[str, tuple[tuple[int, int], Skipped]] = {}  # path -> signature, why reading it was ended
+        self._followed = Followed() if live else None
+
+    def leave(self, paths: list[Path]) -> None:
+        """Leave out the files that are there now, as long as they do not change."""
+        if self._followed is not None:
+            for path in paths:
+                self._followed.leave(path.absolute())
+
+    @property
+    def waits(self) -> bool:
+        """True while a file that is followed has a fault that is not said yet."""
+        return self._followed is not None and self._followed.waits
 
     def take(self, paths: list[Path]) -> Report:
         """Import everything that is new at these paths."""
         report = Report()
+        if self._guest is not None:
+            self._guest.look_again()
         paths = [path.absolute() for path in paths]
         self._reader.prepare(paths)
-        self._cursors = self._stored_cursors()
+        self._cursors = stored(self.root, None if self._into is None or self._evaluations else self._into.run)
+        self._targets = {key: target for key, target in self._targets.items() if not target.is_stale}
         for target in self._targets.values():  # a full disk may not have taken their last cursors
             for path, cursor in target.cursors().items():
-                self._cursors.setdefault(path, {})[target.run.id] = cursor
+                self._cursors.setdefault(path, {})[target.own] = cursor
         for given in paths:
             self._walk(given, report)
+        if self._followed is not None:
+            report.skipped += self._followed.settled()
         for target in self._targets.values():
-            with _writing(self.root):
+            with writing(self.root):
                 target.save()
         return report
+
+    def rest(self) -> list[Skipped]:
+        """What is wrong with files that were followed and may still have been written."""
+        return [] if self._followed is None else self._followed.settled(over=True)
 
     def _walk(self, given: Path, report: Report) -> None:
         """Import a path, or the known files below it. A folder of a source is not looked into."""
@@ -82,6 +110,8 @@ class Importer:
             path = todo.pop()
             if isinstance(path, Skipped):
                 report.skipped.append(path)
+            elif self._followed is not None and self._followed.is_read(path):
+                continue
             elif (why := refusal(path)) is not None:
                 if path == given or looks_like_a_log(path):
                     report.skipped.append(Skipped(why, path))
@@ -97,24 +127,38 @@ class Importer:
         if (ended := self._ended.get(str(path))) is not None and ended[0] == signature(path):
             report.skipped.append(ended[1])
             return True
+        if self._followed is None:
+            return self._try(path, report)
+        before, found = state(path), Report()
+        known = self._try(path, found)
+        if known and path.is_file():
+            self._followed.was_read(path, before, found.skipped, failed=str(path) not in found.files)
+            found.skipped = []
+        report.merge(found)
+        return known
+
+    def _try(self, path: Path, report: Report) -> bool:
+        """Import what can be read of a path; report the rest."""
         used: list[Target] = []
         known = True
         try:
-            known = self._stream(path, report, used) if self._into is None else self._add(path, report, used)
+            known = self._add(path, report, used) if self._evaluations else self._stream(path, report, used)
         except CannotWrite:
             self._take_back(used)
             raise
         except Ended as error:
             self._undo(path, error, report, used)
         except SourceError as error:
+            report.files.pop(str(path), None)
             report.skipped.append(Skipped(str(error), path))
         except OSError as error:
+            report.files.pop(str(path), None)
             report.skipped.append(Skipped(f"it cannot be read: {error.strerror or error}", path))
         except Exception as error:  # one unexpected file must not lose the others
             reason = str(error) if isinstance(error, Broken) else repr(error)
-            failed = f"reading it as {report.files.get(str(path), 'a log')} failed ({reason})"
+            failed = f"reading it as {report.files.pop(str(path), 'a log')} failed ({reason})"
             report.skipped.append(Skipped(f"{failed}; what came before is kept. Please report this", path))
-        with _writing(self.root):
+        with writing(self.root):
             for target in dict.fromkeys(used):
                 self._settle(target, path, report)
             self._close_oldest()
@@ -129,19 +173,20 @@ class Importer:
                 report.files[str(path)] = item
                 known = True
             else:
-                with _writing(self.root):
+                with writing(self.root):
                     self._put(item, path, report, used)
         return known
 
     def _add(self, path: Path, report: Report, used: list[Target]) -> bool:
         """Import the evaluations of a file into the run, unless they are there."""
-        from .into import KIND, Placed
+        from rollscope.sources.intake.guest.into import KIND, Placed
 
         into = self._into
         assert into is not None
         if path.is_dir():
             return False
-        target = self._target(into.start(content_digest(path)))
+        digest = content_digest(path)
+        target = self._target(into.start(digest), path)
         used.append(target)
         if (held := target.any_cursor()) is not None:
             report.files[str(path)] = KIND
@@ -149,13 +194,21 @@ class Importer:
                 why = f"run {into.run} has these evaluations already, at step {held.get('step')}"
                 report.skipped.append(Skipped(why, path))
             return True
-        self._placed = Placed(into)
-        return self._stream(path, report, used)
+        self._placed = Placed(into, f"{digest[:8]}/")
+        known = self._stream(path, report, used)
+        if target.tables.total():
+            with writing(self.root):
+                target.commit(path, {"step": into.step})
+        return known
 
     def _put(self, item: Item, path: Path, report: Report, used: list[Target]) -> None:
         if isinstance(item, RunStart):
-            if self._into is None:
-                used.append(self._target(item))
+            if self._placed is None:
+                if self._guest is not None and used:
+                    self._guest.check(item, used[0].own)
+                used.append(self._target(item, path))
+            elif "framework" not in item.facts:  # evaluations number their samples by their content
+                self._placed.prefix = ""
             return
         if isinstance(item, Skipped):
             report.skipped.append(item)
@@ -166,17 +219,21 @@ class Importer:
         if self._placed is not None and isinstance(item, Points | Records | Mark):
             self._place(item, path, target, report, self._placed)
             return
+        guest = self._guest
         match item:
             case Points():
-                target.write(item)
+                if (item := item if guest is None else guest.numbers(item, path, target, report)).names:
+                    target.write(item)
             case Records():
+                item = item if guest is None else guest.rows(item, path, target, report)
                 report.skipped += [Skipped(why, path) for why in target.write_rows(item)]
             case Mark():
                 target.commit(path, item.cursor)
                 self._progress(path, item.done, item.total)
             case Restart():
                 target.forget(path)
-                report.skipped.append(Skipped(item.why, path))
+                if self._followed is None or not self._followed.is_wrong(path):  # then it was half written
+                    report.skipped.append(Skipped(item.why, path))
             case Keep() if (why := keep(path, target.folder / "media", item.name)) is not None:
                 report.skipped.append(Skipped(why, path))
 
@@ -188,12 +245,15 @@ class Importer:
                 target.write(points)
             target.commit(path, {"step": placed.into.step})
 
-    def _target(self, run: RunStart) -> Target:
+    def _target(self, run: RunStart, path: Path) -> Target:
         from .target import Target
 
+        attempt, own, prefix = None if self._into is None else self._into.attempt, None, ""
+        if self._guest is not None:
+            own = run.id
+            run, prefix = self._guest.start(run, path)
         key = (run.id, run.kind)
-        guest = None if self._into is None else self._into.attempt
-        target = self._targets.pop(key, None) or Target(self.root, run, self._live, guest)
+        target = self._targets.pop(key, None) or Target(self.root, run, self._live, attempt, own, prefix)
         self._targets[key] = target  # the last one is the one that was used last
         target.run = run
         return target
@@ -202,11 +262,11 @@ class Importer:
         """Add the catalogue's notes to a run, keep its cursor, and report what is new in it."""
         from .traps import notes
 
-        for note in notes(target.run, target.names) if self._into is None else ():
+        for note in notes(target.run, target.names) if not self._evaluations else ():
             target.write(note)
             target.commit(path, target.cursor(path))
         target.names.clear()
-        self._cursors.setdefault(str(path), {})[target.run.id] = target.cursor(path)
+        self._cursors.setdefault(str(path), {})[target.own] = target.cursor(path)
         report.add(target)
 
     def _undo(self, path: Path, error: Ended, report: Report, used: list[Target]) -> None:
@@ -227,32 +287,12 @@ class Importer:
 
     def _close_oldest(self) -> None:
         """Close logs if many are open: there may be thousands of runs. Followed runs stay open."""
-        while len(self._targets) > OPEN and not self._live:
+        while len(self._targets) > OPEN and not (self._live and self._into is None):
             self._targets.pop(next(iter(self._targets))).close()
-
-    def _stored_cursors(self) -> dict[str, dict[str, Any]]:
-        """The cursors of earlier imports, from the files beside the logs."""
-        cursors: dict[str, dict[str, Any]] = {}
-        for sidecar in self.root.glob("*/*.import.json"):
-            with contextlib.suppress(ValueError):  # damaged: the files are read from the start
-                for path, cursor in json.loads(sidecar.read_text(encoding="utf-8"))["files"].items():
-                    cursors.setdefault(path, {})[sidecar.parent.name] = cursor
-        return cursors
 
     def close(self) -> None:
         self._reader.close()
-        with _writing(self.root):
-            for target in self._targets.values():
-                target.close()
-        self._targets.clear()
-
-
-@contextlib.contextmanager
-def _writing(root: Path) -> Iterator[None]:
-    """Make an error of the disk that is written to a sentence about it, not about the file read."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or error
-        kept = "What was imported before is kept. Is the folder writable, and the disk not full?"
-        raise CannotWrite(f"{str(root)!r} cannot be written ({why}). {kept}") from error
+        targets, self._targets = self._targets, {}
+        with writing(self.root), contextlib.ExitStack() as all_of_them:
+            for target in targets.values():
+                all_of_them.callback(target.close)

@@ -14,35 +14,43 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rollscope import __version__
 from rollscope.sources import Points, Records, RunStart
 from rollscope.store.log import block, process
-from rollscope.store.log.block import Labels, Values
 from rollscope.store.log.files import file_name
 from rollscope.store.log.secret import hide
 from rollscope.store.log.writer import LogWriter
-from rollscope.strict_json import dumps
 
-ROWS = 65536  # values in a block
-SAMPLES = 256  # rows in a block of any other table
+from .beside import is_held, replace
+from .payloads import points, records
+from .writing import Busy, Gone
+
 SAVE_SECONDS = 1.0  # a folder may hold thousands of small files, and each is a commit
 
 
 class Target:
-    def __init__(self, root: Path, run: RunStart, live: bool = False, guest: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        run: RunStart,
+        live: bool = False,
+        guest: int | None = None,
+        own: str | None = None,
+        prefix: str = "",
+    ) -> None:
         """With `live` the files are followed: the run counts as running until `close`, unless its
         source says how it ended.
 
         A `guest` adds rows to a run that others record, in the attempt of this number, and says
-        nothing about the run itself.
+        nothing about the run itself. `own` is then the id under which its source knows the run,
+        and the ids of its samples get a `prefix`: two folders may number their samples alike.
         """
         self._guest = guest is not None
+        self.own = own or run.id
         self._attempt = 1 if guest is None else guest
         self.run = run
         self._live = live
@@ -52,22 +60,25 @@ class Target:
         self.writer = hashlib.blake2b(f"{run.id}\0{run.kind}".encode(), digest_size=8).hexdigest()
         self._sidecar = self.folder / f"{self.writer}.import.json"
         self._state: dict[str, Any] = {"seq": 0, "size": 0, "kind": run.kind, "files": {}}
+        if own is not None:
+            self._state |= {"own": own, "prefix": prefix}
         self._log: LogWriter | None = None
         self.values = 0
-        self.rows = 0
+        self.tables: Counter[str] = Counter()  # rows by table
         self._committed = 0  # number of the log that the last commit was for
-        self._counted = 0, 0  # values and rows at the last commit
-        if self._sidecar.exists():
-            self._read()
+        self._counted = 0, self.tables.copy()  # values and rows at the last commit
+        self._known = self._sidecar_now()
+        if self._known is not None:
+            self._read(self._known)
         self.names: set[str] = set()
 
-    def _read(self) -> None:
+    def _read(self, sidecar: bytes) -> None:
         """Read the state of an earlier import.
 
         If it is damaged, drop the rows and import from the start.
         """
         try:
-            self._state = json.loads(self._sidecar.read_text(encoding="utf-8"))
+            self._state = json.loads(sidecar)
         except ValueError:
             self._drop()
 
@@ -83,7 +94,7 @@ class Target:
         return next(iter(self._state["files"].values()), None)
 
     def write(self, item: Points | Records) -> None:
-        payloads = _points(item, self._attempt) if isinstance(item, Points) else _records(item, self._attempt)
+        payloads = points(item, self._attempt) if isinstance(item, Points) else records(item, self._attempt)
         log = self._open()
         done = 0
         while done < len(payloads):
@@ -92,7 +103,7 @@ class Target:
             self.values += item.values.size
             self.names.update(item.names)
         else:
-            self.rows += len(item.rows)
+            self.tables[item.table] += len(item.rows)
 
     def write_rows(self, records: Records) -> list[str]:
         """Write rows; those that do not fit their columns are left out, with a sentence each."""
@@ -104,6 +115,10 @@ class Target:
                 return [f"a row of {records.table} does not fit its columns ({error})"]
         return [why for row in records.rows for why in self.write_rows(Records(records.table, [row]))]
 
+    @property
+    def prefix(self) -> str:
+        return str(self._state.get("prefix") or "")
+
     def commit(self, path: Path, cursor: Any) -> None:
         """Make what was written part of the run; reading of `path` continues at `cursor`."""
         self._write_run_state()  # may raise: then the cursor stays, as the rows are taken back
@@ -111,14 +126,14 @@ class Target:
         if self._log is not None:
             self._state |= {"size": self._log.size}
             self._committed = self._state["seq"]
-        self._counted = self.values, self.rows
+        self._counted = self.values, self.tables.copy()
         self._dirty = True
         if time.monotonic() - self._saved > SAVE_SECONDS:
             self.save()
 
     def reset_counts(self) -> None:
-        self.values = self.rows = 0
-        self._counted = 0, 0
+        self.values, self.tables = 0, Counter()
+        self._counted = 0, Counter()
 
     def undo(self) -> None:
         """Remove what was written since the last commit: its file could not be read to the end."""
@@ -126,11 +141,12 @@ class Target:
         if log is not None:
             size = self._state["size"] if self._committed == self._state["seq"] else 0
             self._state["size"] = size
-            os.truncate(log.path, size)
+            with contextlib.suppress(FileNotFoundError):  # somebody removed the run
+                os.truncate(log.path, size)
+                if not size:
+                    os.unlink(log.path)
             log.close()
-            if not size:
-                os.unlink(log.path)
-        self.values, self.rows = self._counted
+        self.values, self.tables = self._counted[0], self._counted[1].copy()
         self.names.clear()
 
     def is_empty(self) -> bool:
@@ -145,11 +161,13 @@ class Target:
         """Store what was committed, so that another import continues from there."""
         if not self._dirty:
             return
+        self._check_alone()
         if self._log is not None:
             self._log.sync()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._save_facts()
         replace(self._sidecar, self._state)
+        self._known = self._sidecar_now()
         self._saved, self._dirty = time.monotonic(), False
 
     def _write_run_state(self) -> None:
@@ -190,40 +208,80 @@ class Target:
         for file in self.folder.glob(f"{self.writer}.*"):
             if file.is_file():
                 file.unlink()
+        self._known = self._sidecar_now()
 
     def close(self) -> None:
         if self._live:
             self._live = False
             self._write_run_state()
         log = self._log
-        if log is not None:
-            log.append([block.meta("end", {"state": "finished"})])
-            self._state["size"] = log.size
-            self._dirty = True
-        self.save()
-        self._log = None
-        if log is not None:
-            log.close()
+        try:
+            if log is not None:
+                log.append([block.meta("end", {"state": "finished"})])
+                self._state["size"] = log.size
+                self._dirty = True
+            self.save()
+        finally:
+            self._log = None
+            if log is not None:
+                log.close()
 
     def _open(self) -> LogWriter:
         if self._log is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
             self._truncate()
+            self.folder.mkdir(parents=True, exist_ok=True)
             self._state["seq"] += 1
-            self._log = LogWriter(self.folder / file_name(self.writer, self._state["seq"]))
+            try:
+                self._log = LogWriter(self.folder / file_name(self.writer, self._state["seq"]))
+            except FileExistsError:  # it was begun a moment ago
+                raise self._busy() from None
             about = {"writer": self.writer, **process.here(), "rank": 0, "attempt": self._attempt}
             self._log.append([block.meta("open", {**about, "version": __version__, "imported": self.run.kind})])
         return self._log
 
     def _truncate(self) -> None:
-        """Remove what a killed import wrote after its last save."""
+        """Remove what a killed import wrote after its last save. One that runs is left alone."""
+        self._check_alone()
         for file in self.folder.glob(f"{self.writer}.*"):
             match = re.fullmatch(rf"{self.writer}\.(\d+)\..*", file.name)
             seq = int(match[1]) if match else -1
-            if seq > self._state["seq"] and file.is_file():
+            if seq < self._state["seq"] or not file.is_file():
+                continue
+            if is_held(file):
+                raise self._busy()
+            if seq > self._state["seq"]:
                 file.unlink()
-            elif seq == self._state["seq"] and file.suffix == ".log" and file.stat().st_size > self._state["size"]:
+            elif file.suffix == ".log" and file.stat().st_size > self._state["size"]:
                 os.truncate(file, self._state["size"])
+
+    @property
+    def is_stale(self) -> bool:
+        """True if another import went on from where this one stands."""
+        return self._log is None and self._sidecar_now() != self._known
+
+    def _sidecar_now(self) -> bytes | None:
+        """What the file beside the log holds, which another import may have written."""
+        try:
+            return self._sidecar.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _check_alone(self) -> None:
+        """Raise if another import has been here since, or somebody removed what was imported."""
+        now = self._sidecar_now()
+        if now is None and (self._known is not None or (self._guest and not self.folder.is_dir())):
+            raise Gone(
+                f"{str(self.folder)!r} was removed while rows were added to it, and they with it."
+                " If it is there again, import again"
+            )
+        if now != self._known:
+            raise self._busy()
+
+    def _busy(self) -> Busy:
+        return Busy(
+            f"another process imports the same files into run {self.folder.name!r}."
+            " Wait until it has ended, or stop it; then import again"
+        )
 
     def _save_facts(self) -> None:
         """Fill in `run.json`, without secrets. Facts that another source of the run wrote stay."""
@@ -240,45 +298,3 @@ class Target:
             merged |= {key: facts[key] for key in ("framework", "algorithm") if key in facts}
         if merged != known:
             replace(path, merged)
-
-
-def replace(path: Path, value: Mapping[str, Any]) -> None:
-    """Write to another file and rename it, so that a reader sees the old or the new content."""
-    aside = path.with_name(path.name + ".new")
-    # A path may not be valid UTF-8. Its backslash escapes are valid JSON and read back the same.
-    try:
-        with aside.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(dumps(value))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
-
-
-def _points(points: Points, attempt: int) -> list[bytes]:
-    labels = Labels(attempt=attempt, rank=points.rank, split=points.split, clock=points.clock)
-    if points.index is None:
-        return _wide(points, labels)
-    payloads = []
-    for start in range(0, len(points.step), ROWS):
-        cut = slice(start, start + ROWS)
-        used, index = np.unique(points.index[cut], return_inverse=True)
-        values = Values(points.step[cut], points.time_ns[cut], index, points.values[cut])  # type: ignore[arg-type]
-        payloads.append(block.long([points.names[i] for i in used.tolist()], None, values, labels))
-    return payloads
-
-
-def _wide(points: Points, labels: Labels) -> list[bytes]:
-    rows = np.empty(len(points.step), block.row_type(len(points.names)))
-    rows["step"], rows["time_ns"], rows["values"] = points.step, points.time_ns, points.values
-    size = max(1, ROWS // max(1, len(points.names)))  # rows of a block
-    return [block.wide(points.names, None, rows[i : i + size].tobytes(), labels) for i in range(0, len(rows), size)]
-
-
-def _records(records: Records, attempt: int) -> list[bytes]:
-    table, rows = records.table, records.rows
-    same = {"attempt": attempt} if table != "runs" else {}
-    return [block.table(table, rows[i : i + SAMPLES], same) for i in range(0, len(rows), SAMPLES)]

@@ -121,6 +121,7 @@ class _Rows:
 def _axes(run: Any) -> Axes:
     """The axes of `define_metric`, as W&B keeps them: fields 1 to 5 of its messages, by number."""
     axes, about = Axes(), getattr(run, "rawconfig", {}).get("_wandb")
+    axes.configure(getattr(run, "config", {}))
     defined = about.get("m") if isinstance(about, Mapping) else None
     metrics = [metric if isinstance(metric, Mapping) else {} for metric in defined] if isinstance(defined, list) else []
     for metric in metrics:

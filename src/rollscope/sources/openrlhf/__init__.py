@@ -23,6 +23,7 @@ from rollscope.sources.live.stages import PLACED, stages
 from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.values import numbers
 from rollscope.sources.live.wrap import after, before
+from rollscope.sources.ray import attach as attach_ray
 
 from .experiences import Step, rows
 
@@ -51,6 +52,7 @@ class Listener:
             facts = {"name": name, "config": _plain(args), "framework": "openrlhf", "shard": 0, "shards": 1}
             self._run = init(**{**facts, **self._options})
             before(self._run, "finish", lambda *_, **__: self._behind.settle())  # also if the training raises
+            attach_ray(self._run)
             self._listen(calling(_has_rollouts))
 
     @quiet

@@ -5,7 +5,7 @@ What cannot be understood is counted, with a sentence; the rest of the batch is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ SIGNALS = {  # signal -> its keys from the batch down, and what one entry is cal
     "logs": ("resourceLogs", "scopeLogs", "logRecords"),
 }
 MOST_REASONS = 3  # sentences of an answer
+TOO_DEEP = "an entry is left out: its values are nested too deeply to be read"
 
 
 @dataclass(slots=True)
@@ -103,14 +104,20 @@ class RunRows:
 class Batches:
     """Takes batches, and keeps their rows until they are asked for.
 
-    With `is_later`, others were taken before of which nothing is known here.
+    `known` is what is known of each run, by its id. A run that has everything before an offset of
+    the file (`ends`) gets no rows of it; they are read only to know them.
     """
 
-    def __init__(self, path: Path, kind: str = KIND, is_later: bool = False) -> None:
-        self._path, self._kind, self._is_later = path, kind, is_later
+    def __init__(
+        self,
+        path: Path,
+        kind: str = KIND,
+        known: dict[str, Known] | None = None,
+        ends: Mapping[str, int] | None = None,
+    ) -> None:
+        self._path, self._kind, self._ends = path, kind, ends or {}
+        self.known = {} if known is None else known
         self.runs: dict[str, RunRows] = {}
-        self.known: dict[str, Known] = {}
-        self.ends: dict[str, int] = {}  # run id -> the offset up to which it has everything
         self.refused = 0
         self.reasons: list[str] = []
 
@@ -121,16 +128,16 @@ class Batches:
             about = part.get("resource")
             resource = attributes(about.get("attributes")) if isinstance(about, dict) else {}
             start = run_of(resource, self._kind)
-            if self.ends.get(start.id, 0) > offset:
-                continue
-            rows = self._rows(start)
+            is_new = self._ends.get(start.id, 0) <= offset
+            rows = self._rows(start) if is_new else self._unkept(start)
             take = {"traces": rows.span, "metrics": rows.metric, "logs": rows.log}[signal]
             entries = [one for scope in _objects(part, middle) for one in _objects(scope, inner)]
             for entry in sorted(entries, key=_start) if signal == "traces" else entries:
                 try:
                     take(entry, resource)
-                except ValueError as error:
-                    self.refuse(str(error))
+                except (ValueError, RecursionError) as error:
+                    if is_new:
+                        self.refuse(TOO_DEEP if isinstance(error, RecursionError) else str(error))
 
     def refuse(self, why: str) -> None:
         self.refused += 1
@@ -139,9 +146,11 @@ class Batches:
 
     def _rows(self, start: RunStart) -> RunRows:
         if start.id not in self.runs:
-            known = self.known.setdefault(start.id, Known(tokens=Sequences(is_later=self._is_later)))
-            self.runs[start.id] = RunRows(start, known, self._path)
+            self.runs[start.id] = self._unkept(start)
         return self.runs[start.id]
+
+    def _unkept(self, start: RunStart) -> RunRows:
+        return RunRows(start, self.known.setdefault(start.id, Known()), self._path)
 
 
 def _start(entry: dict[str, Any]) -> tuple[int, str]:

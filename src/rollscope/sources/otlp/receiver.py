@@ -68,8 +68,7 @@ class Receiver:
     def _store(self, signal: str, batch: Any, mark: str) -> Batches:
         self._hold()
         self._close_idle()
-        taken = Batches(PATH, self._kind)
-        taken.known = self._known
+        taken = Batches(PATH, self._kind, self._known)
         runs = _ids(signal, batch, self._kind)
         for start in runs:
             self._open(start)

@@ -9,7 +9,7 @@ from typing import Any
 from rollscope.sources.intake.gather import number
 
 from .attributes import GROUP, SAMPLE, TASK, VERSION, count, parsed, word
-from .messages import Message, messages, tools
+from .messages import Call, Message, messages
 from .resource import environment_of
 
 REWARD = re.compile(r"agentlightning\.reward\.(\d{1,4})\.(name|value)")
@@ -114,30 +114,40 @@ def call_rows(
     A call repeats the conversation so far. What follows the last answer in it is new.
     """
     asked, answered = messages(found)
-    last = max((i for i, one in enumerate(asked) if one["role"] == "assistant"), default=-1)
-    new = [one for one in asked[last + 1 :] if one["role"] != "tool" or id not in turns.tools]
-    reasons = parsed(found.get("gen_ai.response.finish_reasons"))
-    reason = str(reasons[0]) if isinstance(reasons, list) and reasons else None
-    same, calls = {"sample": id, "step": row.get("step")}, tools(found)
+    last = max((i for i, one in enumerate(asked) if one.role == "assistant"), default=-1)
+    new = [one for one in asked[last + 1 :] if one.role != "tool" or id not in turns.tools]
+    same, calls = {"sample": id, "step": row.get("step")}, {call.id: call for one in asked for call in one.calls}
     rows = [{**same, "turn": turns.number(id), "time_ns": row["start_ns"], **_read(one, calls)} for one in new]
-    for one in answered:
-        stop = STOP.get(one.get("finish_reason") or reason or "", one.get("finish_reason") or reason)
-        said = {"role": "assistant", "content": one["content"], "stop_reason": stop, "time_ns": row["end_ns"]}
-        said["tokens"] = count(found, ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"))
-        rows.append({**same, "turn": turns.number(id), **said, "seconds": (row["end_ns"] - row["start_ns"]) / 1e9})
+    rows += [{**same, "turn": turns.number(id), **_said(one, row, found)} for one in answered]
     text: dict[str, Any] = {"id": id, "step": row.get("step"), "time_ns": row["start_ns"]}
     if asked:
-        text["prompt"] = "\n".join(one["content"] for one in asked if one["role"] in ("system", "user"))
+        text["prompt"] = "\n".join(one.content for one in asked if one.role in ("system", "user"))
     if answered:
-        text["completion"] = "\n".join(one["content"] for one in answered)
+        text["completion"] = "\n".join(one.content for one in answered if one.content) or None
         text["stop_reason"] = rows[-1]["stop_reason"]
     return {key: value for key, value in text.items() if value is not None}, rows
 
 
-def _read(one: Message, calls: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _said(one: Message, row: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """What a model answered."""
+    reasons = parsed(found.get("gen_ai.response.finish_reasons"))
+    why = one.finish_reason or (str(reasons[0]) if isinstance(reasons, list) and reasons else None)
+    return {
+        **one.columns(),
+        "role": "assistant",
+        "stop_reason": STOP.get(why or "", why),
+        "time_ns": row["end_ns"],
+        "tokens": count(found, ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")),
+        "seconds": (row["end_ns"] - row["start_ns"]) / 1e9,
+    }
+
+
+def _read(one: Message, calls: dict[str, Call]) -> dict[str, Any]:
     """What a model read: who says what; of a tool's answer also the call."""
-    said, call = {"role": one["role"], "content": one["content"]}, calls.get(one.get("tool_call_id") or "")
-    return said if call is None else {**said, **call, "result": one["content"]}
+    call = calls.get(one.of_call) if one.of_call else None
+    if call is None:
+        return one.columns()
+    return {**one.columns(), "tool": call.tool, "arguments": call.arguments, "result": one.content}
 
 
 def tool_row(id: str, row: dict[str, Any], found: dict[str, Any], turns: Turns) -> dict[str, Any]:

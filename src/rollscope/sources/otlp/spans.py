@@ -9,6 +9,7 @@ from .attributes import GROUP, LANE, STEP, VERSION, attributes, count, first, na
 IDS = 2**63 - 1  # a span's id as a number of 63 bits
 ERROR = (2, "2", "STATUS_CODE_ERROR")
 MOST_EVENTS = 100  # of a span that are kept
+MOST_LINKS = 1_000
 
 
 def span_id(text: Any) -> int | None:
@@ -45,6 +46,7 @@ def span_row(
         "sample": sample,
         "version": count(found, VERSION),
         "data": _data(span, found),
+        "causes": _causes(span, id),
     }
 
 
@@ -56,11 +58,10 @@ def _lane(found: dict[str, Any], resource: dict[str, Any]) -> str:
 
 
 def _data(span: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """What has no column: attributes, trace, events, links, and how it failed."""
+    """What has no column: attributes, trace, events, attributes of links, and how it failed."""
     status = span.get("status") if isinstance(span.get("status"), dict) else {}
     data: dict[str, Any] = {**found, "trace": span.get("traceId")}
-    given = span.get("events")
-    events = [one for one in given if isinstance(one, dict)][:MOST_EVENTS] if isinstance(given, list) else []
+    events = _objects(span.get("events"))[:MOST_EVENTS]
     if events:
         data["events"] = [
             {
@@ -70,6 +71,21 @@ def _data(span: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
             }
             for one in events
         ]
+    links = [one for one in _objects(span.get("links"))[:MOST_LINKS] if one.get("attributes")]
+    if links:
+        data["links"] = [
+            {"trace": one.get("traceId"), "span": one.get("spanId"), **attributes(one["attributes"])} for one in links
+        ]
     if status and status.get("code") in ERROR:
         data["error"] = str(status.get("message") or "error")[:10_000]
     return data
+
+
+def _causes(span: dict[str, Any], own: int) -> list[str] | None:
+    """The spans that a span is linked to; in another trace, too."""
+    linked = [span_id(link.get("spanId")) for link in _objects(span.get("links"))[:MOST_LINKS]]
+    return list(dict.fromkeys(str(id) for id in linked if id is not None and id != own)) or None
+
+
+def _objects(listed: Any) -> list[dict[str, Any]]:
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []

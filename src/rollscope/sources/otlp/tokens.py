@@ -20,7 +20,6 @@ from rollscope.sources.dumps import columns
 from rollscope.sources.intake.gather import number
 
 from .attributes import parsed
-from .messages import messages
 from .seen import SpanIds
 
 MOST_OF_ONE = 1 << 18  # tokens of a sample; of a longer one, those of its first calls are kept
@@ -61,20 +60,18 @@ class Sequence:
 class Sequences:
     """The sequences of samples that may be called again.
 
-    `ids` are of samples that have tokens already. With `is_later`, there may be others: only a
-    prompt whose messages hold no answer is of one that was not called before.
+    `ids` are of samples that have tokens already.
     """
 
-    def __init__(self, ids: Iterable[str] = (), is_later: bool = False) -> None:
+    def __init__(self, ids: Iterable[str] = ()) -> None:
         self._of: dict[str, Sequence] = {}  # the one called last is at the end
         self._left = SpanIds(map(_number, ids))  # samples with tokens, and without a sequence here
-        self._is_later = is_later
         self._tokens = 0  # of all of them
 
     def columns(self, sample: str, attempt: Any, found: dict[str, Any]) -> dict[str, Any]:
         """The columns of a sample after a call; none if its tokens are not all known."""
         asked, said = _ids(found.get("prompt_token_ids")), _ids(found.get("response_token_ids"))
-        if not asked or not said or not self._is_known(sample, found):
+        if not asked or not said or (sample not in self._of and _number(sample) in self._left):
             return {}
         sequence = self._taken(sample, attempt)
         sequence.add(asked, said, _logp(found.get("logprobs.content"), len(said)))
@@ -85,14 +82,6 @@ class Sequences:
         self._tokens += len(sequence)
         self._forget()
         return sequence.columns()
-
-    def _is_known(self, sample: str, found: dict[str, Any]) -> bool:
-        """True if every call of the sample so far is in its sequence."""
-        if sample in self._of:
-            return True
-        if self._is_later and not _is_first(found):
-            self._left.add(_number(sample))
-        return _number(sample) not in self._left
 
     def _taken(self, sample: str, attempt: Any) -> Sequence:
         """The sequence of a sample; a new one for another attempt at it."""
@@ -108,12 +97,6 @@ class Sequences:
             sample = next(iter(self._of))
             self._tokens -= len(self._of.pop(sample))
             self._left.add(_number(sample))
-
-
-def _is_first(found: dict[str, Any]) -> bool:
-    """True if the messages of a call say that nothing was answered before."""
-    roles = [one["role"] for one in messages(found)[0]]
-    return bool(roles) and "assistant" not in roles
 
 
 def _same(one: array[int], other: array[int]) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from rollscope.sources.live.caller import calling
 from rollscope.sources.live.quiet import print_once, quiet
 from rollscope.sources.live.values import by_split, numbers
+from rollscope.sources.ray import attach as attach_ray
 
 from . import shared
 from .sections import Sections
@@ -83,6 +84,7 @@ def _backend(logger: Any, experiment: str, options: Mapping[str, Any]) -> Backen
     if run is None:
         run = logger._rollscope_run = _started(logger, experiment, options)
         shared.tell(run)
+        attach_ray(run)
         _listen(run)
         return Backend(run)
     group, _, rank = experiment.removeprefix(f"{logger.experiment_name}-").rpartition("-rank_")

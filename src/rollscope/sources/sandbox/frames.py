@@ -56,7 +56,7 @@ def encode(item: Item) -> Iterator[bytes]:
             for start in range(0, len(item.rows), ROWS):
                 yield from _records(item.table, item.rows[start : start + ROWS])
         case RunStart():
-            yield pack({"is": "run", "id": item.id, "kind": item.kind, "facts": item.facts})
+            yield pack({"is": "run", "id": item.id, "kind": item.kind, "facts": item.facts, "alone": item.alone})
         case Mark():
             yield pack({"is": "mark", "cursor": item.cursor, "done": item.done, "total": item.total})
         case Skipped():
@@ -170,7 +170,8 @@ def _decode(head: Mapping[str, Any], body: bytes, path: Path) -> Item:
         case "run":
             if not ID.fullmatch(head["id"]):
                 raise BadFrame(f"{head['id']!r} is not the id of a run")
-            return RunStart(id=head["id"], kind=str(head["kind"]), facts=dict(head["facts"]))
+            alone = None if head["alone"] is None else str(head["alone"])
+            return RunStart(id=head["id"], kind=str(head["kind"]), facts=dict(head["facts"]), alone=alone)
         case "mark":
             return Mark(head["cursor"], int(head["done"]), int(head["total"]))
         case "skipped":

@@ -51,13 +51,14 @@ class Reader:
         """With `everywhere` the process may read any file: links may lead out of a folder."""
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
-        self._folders: set[str] = {os.sep} if everywhere else set()
+        self._everywhere = everywhere
+        self._folders: dict[str, int] = {os.sep: 0} if everywhere else {}  # with the number of each on its disk
         self._home: tempfile.TemporaryDirectory[str] | None = None
 
     def prepare(self, paths: Iterable[Path]) -> None:
         """Start the process, if needed, with the right to read these paths."""
-        folders = {folder for path in paths for folder in _folders(path)} if os.sep not in self._folders else set()
-        if not folders <= self._folders:
+        folders = {} if self._everywhere else {one: _inode(one) for path in paths for one in _folders(path)}
+        if not folders.items() <= self._folders.items():  # one that was made again is another folder
             self._end()
             self._folders |= folders
         if self._process is None:
@@ -221,6 +222,13 @@ def _folders(path: Path) -> Iterator[str]:
         yield str(folder)
         if INSIDE.fullmatch(folder.name):
             yield str(folder.parent)
+
+
+def _inode(folder: str) -> int:
+    try:
+        return os.stat(folder).st_ino
+    except OSError:
+        return -1
 
 
 def _libraries() -> list[str]:

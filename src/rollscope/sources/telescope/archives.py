@@ -11,7 +11,8 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,44 +55,57 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     last = max((file.stat().st_mtime_ns for file in files if file.exists()), default=None)
     facts = {"name": root.name, "project": "telescope", "framework": "telescope", "ended_ns": last}
     yield RunStart(id=id, kind=folder.name, facts=facts)
-    before = since.get(id) or {}
-    cursor: dict[str, Any] = {"files": dict(before.get("files", {})), "seen": before.get("seen", [])}
-    marked, is_new = len(cursor["seen"]), False
+    taken = Taken.of(since.get(id) or {})
+    marked, is_new = len(taken.seen), False
     for file in files:
-        is_new |= yield from _new(file, cursor, alone=path == file)
+        is_new |= yield from _new(file, taken, alone=path == file)
         # A mark holds the identity of every row so far: few of them, and none where nothing is new.
-        if is_new and (len(cursor["seen"]) > 2 * marked or file == files[-1]):
-            marked, is_new, size = len(cursor["seen"]), False, file.stat().st_size if file.exists() else 0
-            yield Mark(dict(cursor), size, size)
+        if is_new and (len(taken.seen) > 2 * marked or file == files[-1]):
+            marked, is_new, size = len(taken.seen), False, file.stat().st_size if file.exists() else 0
+            yield Mark(taken.cursor(), size, size)
 
 
-def _new(file: Path, cursor: dict[str, Any], alone: bool) -> Generator[Item, None, bool]:
-    """The rows of one archive that the cursor has not seen. Returns whether it had to be read."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken from a folder: its archives as they were, and the identity of each row."""
+
+    files: dict[str, list[int]]  # name -> size and time
+    seen: set[str]
+
+    @classmethod
+    def of(cls, cursor: Mapping[str, Any]) -> Taken:
+        return cls(dict(cursor.get("files", {})), set(cursor.get("seen", ())))
+
+    def cursor(self) -> dict[str, Any]:
+        return {"files": dict(self.files), "seen": sorted(self.seen)}
+
+
+def _new(file: Path, taken: Taken, alone: bool) -> Generator[Item, None, bool]:
+    """The rows of one archive that were not taken before. Returns whether it had to be read."""
     try:
         stat = file.stat()
         signature = [stat.st_size, stat.st_mtime_ns]
-        if cursor["files"].get(file.name) == signature:
+        if taken.files.get(file.name) == signature:
             return False
-        yield from _archive(file, cursor)
+        yield from _archive(file, taken.seen)
     except FileNotFoundError:  # Telescope gave it another name meanwhile: the next import finds it
         return True
     except (SourceError, *OTHER_TABLES) as error:
         if alone:
             raise
         yield Skipped(str(error) if isinstance(error, SourceError) else f"{NOT_THEIRS} ({error!r})", file)
-    cursor["files"] = {**cursor["files"], file.name: signature}
+    taken.files[file.name] = signature
     return True
 
 
-def _archive(path: Path, cursor: dict[str, Any]) -> Iterator[Item]:
+def _archive(path: Path, seen: set[str]) -> Iterator[Item]:
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
         raise SourceError(f"the archive is damaged: {error}") from error
     skipped = [Skipped(f"its member {name[:200]!r} is not read", path) for name in archive.namelist() if _is_odd(name)]
     with archive:
-        table = _archived_tables(archive, path, skipped)
-        yield from items(table, path, set(cursor["seen"]), cursor)
+        yield from items(_archived_tables(archive, path, skipped), path, seen)
     yield from skipped
 
 

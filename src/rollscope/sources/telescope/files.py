@@ -88,11 +88,10 @@ def _runs(db: Any, path: Path, since: Since) -> Iterator[Item]:
         about = {"name": name or run, "project": project or "telescope"}
         yield RunStart(id=id, kind="duckdb", facts={**about, "framework": "telescope", "config": _config(config)})
         skipped: list[Skipped] = []
-        cursor: dict[str, Any] = {}
-        table = _stored_tables(db, run, known, path, skipped)
-        yield from items(table, path, set((since.get(id) or {}).get("seen", ())), cursor)
+        seen = set((since.get(id) or {}).get("seen", ()))
+        yield from items(_stored_tables(db, run, known, path, skipped), path, seen)
         yield from skipped
-        yield Mark(cursor)
+        yield Mark({"seen": sorted(seen)})
 
 
 def _stored_tables(db: Any, run: str, known: set[str], path: Path, skipped: list[Skipped]) -> Table:

@@ -21,20 +21,17 @@ IDENTITY = {  # table -> the columns that identify a row
 }
 
 
-def items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> Iterator[Item]:
-    """The rows whose identity is not in `seen`; `seen` and the cursor are updated."""
-    try:
-        for name, rows in _tables(table):
-            fresh = [row for row in rows if _is_new(f"{name}/{_identity(name, row)}", seen)]
-            if fresh:
-                yield Records(name, fresh)
-        gather = Gather(path)
-        for row in [*table("metrics"), *table("step_metrics")]:  # in an archive, and in the database
-            if _is_new(f"metrics/{row['step']}/{_metric(row)}", seen):
-                gather.add(whole(row["step"]) or 0, 0, {_metric(row): row["value"]})
-        yield from gather.points()
-    finally:  # rows that were given before a bad one are in the run
-        cursor["seen"] = sorted(seen)
+def items(table: Table, path: Path, seen: set[str]) -> Iterator[Item]:
+    """The rows whose identity is not in `seen`, which is updated."""
+    for name, rows in _tables(table):
+        fresh = [row for row in rows if _is_new(f"{name}/{_identity(name, row)}", seen)]
+        if fresh:
+            yield Records(name, fresh)
+    gather = Gather(path)
+    for row in [*table("metrics"), *table("step_metrics")]:  # in an archive, and in the database
+        if _is_new(f"metrics/{row['step']}/{_metric(row)}", seen):
+            gather.add(whole(row["step"]) or 0, 0, {_metric(row): row["value"]})
+    yield from gather.points()
 
 
 def _tables(table: Table) -> Iterator[tuple[str, Rows]]:

@@ -14,6 +14,7 @@ from rollscope.sources.intake.tables import sample
 from rollscope.sources.live.quiet import quiet
 from rollscope.sources.live.stages import PLACED, stages
 from rollscope.sources.live.values import by_split, numbers
+from rollscope.sources.ray import attach
 
 EXPLORE = "explore_step"  # the explorer counts batches of tasks, not updates
 STAGES = ("read_experience", "train_step", "sync_weight", "save_checkpoint")  # of the trainer, in order
@@ -50,6 +51,7 @@ class RollscopeMonitor(Monitor):  # type: ignore[misc]
             "algorithm": getattr(getattr(self.config, "algorithm", None), "algorithm_type", None),
         }
         self._run = started(self.project, self.name, **{**facts, **options})
+        attach(self._run)
 
     @quiet
     def log(self, data: dict[str, Any], step: int, commit: bool = False) -> None:

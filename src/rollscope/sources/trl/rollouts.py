@@ -49,8 +49,8 @@ class Rollouts:
             after(self.trainer, "_calculate_rewards", self._on_rewards)
         if hasattr(self.trainer, "_generate_and_score_completions"):
             after(self.trainer, "_generate_and_score_completions", self._on_batch)
-        if hasattr(self.trainer, "_compute_loss") and hasattr(self.trainer, "_get_per_token_logps_and_entropies"):
-            around(self.trainer, "_compute_loss", self._enter_loss, self._leave_loss)
+        if hasattr(self.trainer, "_get_per_token_logps_and_entropies"):
+            around(self.trainer, "compute_loss", self._enter_loss, self._leave_loss)
             after(self.trainer, "_get_per_token_logps_and_entropies", self._on_tokens)
 
     def _on_rewards(
@@ -112,29 +112,37 @@ class Rollouts:
         self._loss_has_old = inputs.get("old_per_token_logps") is not None
 
     def _leave_loss(self) -> None:
-        self._loss_index = None
+        """Say when samples were trained on, of a loss that showed no tokens (unsloth, Liger)."""
+        index, self._loss_index = self._loss_index, None
+        if index is not None and self.callback.run is not None:
+            self.callback.run.log_samples(self._trained(index), step=self._now())
 
     def _on_tokens(self, result: Any, *_: Any, **__: Any) -> None:
         """Add the per-token log-probabilities and entropies of the loss to their samples.
 
         Copies are made without waiting for the device.
         """
-        index, self._loss_index = self._loss_index, None
-        if index is None or self.callback.run is None:
+        index = self._loss_index
+        if index is None or self.callback.run is None or result[0] is None or len(result[0]) != len(index):
             return
+        self._loss_index = None
         logps, entropies = (None if part is None else _rows(part) for part in result[:2])
-        if logps is None or len(logps) != len(index):
-            return
-        now = self.trainer.state.global_step + 1
         lengths = [self._live[i][1] for i in index]
-        steps = [self._consumed.setdefault(i, now) for i in index]
-        columns: Columns = {"id": [self._live[i][0] for i in index], "step": steps, "logp": _cut(logps, lengths)}
-        columns["off_policy_steps"] = [step - 1 - self._version for step in steps]
+        columns: Columns = {**self._trained(index), "logp": _cut(logps, lengths)}
         if entropies is not None:
             columns["entropy"] = _cut(entropies, lengths)
         if not self._loss_has_old:  # TRL uses the current ones, detached: the ratio is 1
             columns["old_logp"] = columns["logp"]
-        self.callback.run.log_samples(columns, step=now)
+        self.callback.run.log_samples(columns, step=self._now())
+
+    def _trained(self, index: list[int]) -> Columns:
+        """When samples were first trained on, and how many updates after they were written."""
+        steps = [self._consumed.setdefault(i, self._now()) for i in index]
+        off_policy = [step - 1 - self._version for step in steps]
+        return {"id": [self._live[i][0] for i in index], "step": steps, "off_policy_steps": off_policy}
+
+    def _now(self) -> int:
+        return int(self.trainer.state.global_step) + 1
 
 
 class _Batch:
@@ -151,7 +159,9 @@ class _Batch:
         self._tool_mask = output["tool_mask"].cpu().numpy() if output.get("tool_mask") is not None else None
         present = {ours: output[theirs] for ours, theirs in TOKENS.items() if output.get(theirs) is not None}
         columns = {name: tensor.float().cpu().numpy() for name, tensor in present.items()}
-        self._columns = {name: rows for name, rows in columns.items() if rows.ndim == 2}
+        self._prompt_ids, self._pad_token = output["prompt_ids"], _pad_token(trainer)
+        aligned = {name: self._aligned(rows) for name, rows in columns.items() if rows.ndim == 2}
+        self._columns = {name: rows for name, rows in aligned.items() if rows is not None}
         self._end_tokens, self._answers = _end_tokens(trainer), _answers(scored["inputs"])
 
     def columns(self) -> Columns:
@@ -176,6 +186,21 @@ class _Batch:
             **_chats(prompts, completions),
             **self._extra(),
         }
+
+    def _aligned(self, rows: Any) -> Any:
+        """Rows that begin with their completion; None if it is not known where that is.
+
+        unsloth puts a prompt's padding behind the completion before it scores them. Its rows are
+        wider by the most padding of the batch, and begin with the ends of the prompts with less.
+        """
+        width = self._completion_ids.shape[1]
+        more = rows.shape[1] - width
+        if more <= 0:
+            return rows
+        padding = (self._prompt_ids == self._pad_token).sum(1).cpu().numpy()
+        if padding.max() != more:
+            return None
+        return np.take_along_axis(rows, (more - padding)[:, None] + np.arange(width), axis=1)
 
     def _told(self, lengths: list[int]) -> Columns:
         """What of a completion the policy wrote: TRL masks the answers of tools."""
@@ -238,9 +263,13 @@ def _weighted(rewards: list[float], weights: list[float]) -> float | None:
 
 def _end_tokens(trainer: Any) -> set[int]:
     """Tokens that end a completion, as the trainer counts them for `completions/clipped_ratio`."""
-    tokenizer = getattr(trainer, "_tokenizer", None) or trainer.processing_class
     several = getattr(trainer, "eos_token_ids", None) or [getattr(trainer, "eos_token_id", None)]
-    return {token for token in [*several, getattr(tokenizer, "pad_token_id", None)] if token is not None}
+    return {token for token in [*several, _pad_token(trainer)] if token is not None}
+
+
+def _pad_token(trainer: Any) -> int | None:
+    tokenizer = getattr(trainer, "_tokenizer", None) or trainer.processing_class
+    return getattr(tokenizer, "pad_token_id", None)
 
 
 def _answers(inputs: Any) -> list[str | None]:

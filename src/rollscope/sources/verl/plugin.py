@@ -18,6 +18,7 @@ from rollscope.sources.intake.gather import number
 from rollscope.sources.live.caller import calling
 from rollscope.sources.live.quiet import quiet
 from rollscope.sources.live.values import by_split, numbers, scalar
+from rollscope.sources.ray import attach
 
 from .stages import TIMING, Stages
 from .taking import Taking
@@ -55,6 +56,7 @@ class Backend:
             shard=0,  # the driver is one process, even if RANK is set in its environment
             shards=1,
         )
+        attach(self.run)
 
     @quiet
     def _listen(self, trainer: Any) -> None:

@@ -1,8 +1,4 @@
-"""SkyRL's dumps of evaluations: `trainer.dump_eval_results=true`.
-
-`dumped_evals/global_step_{N}_evals/{source}.jsonl` holds the samples, `aggregated_results.jsonl`
-the numbers. SkyRL writes no training samples as text.
-"""
+"""SkyRL's evaluations: samples and numbers in `dumped_evals/global_step_{N}_evals`."""
 
 from __future__ import annotations
 
@@ -11,15 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources import NO_STEP, Item, Points, Since
 from rollscope.sources.dumps import columns
 from rollscope.sources.dumps.place import Place, Spot
 from rollscope.sources.dumps.stream import Row, Tables, growing
 from rollscope.sources.intake.gather import digest
+from rollscope.sources.jsonl import first, numbers
 
-from . import Item, Points, Since
-from .jsonl import first, numbers
-
-NAMES = ("skyrl", "skyrl evaluation dump")
 FOLDER = re.compile(r"global_step_(\d{1,18})_evals|eval_only")
 NUMBERS = "aggregated_results.jsonl"
 OWN = ("input_prompt", "output_response", "score", "stop_reason", "env_class", "env_extras", "data_source")
@@ -45,6 +39,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         step=step,
         split="eval",
         kind="numbers" if path.name == NUMBERS else "rollouts",
+        alone=None if match and match[1] else NO_STEP,
     )
     if path.name != NUMBERS:
         yield from growing(path, since, place, _sample)
