@@ -1,6 +1,6 @@
 """How often the statistics are wrong where nothing changed, and how often intervals cover.
 
-Synthetic tasks have a chance of being solved; two evaluations draw repeats anew from the same
+Synthetic tasks have a chance of being solved; two evaluations draw their own repeats from the same
 chances, so that every alarm is false. Clusters share a part of their chance. Seeds of a
 configuration are normal.
 

@@ -183,7 +183,7 @@ def answers(spans: int) -> list[dict[str, str]]:
         whole = timed(lambda: picture(run, lanes.origin, lanes.end, 3600), 3)
         near = timed(lambda: picture(run, middle, middle + 2 * S, 3600), 9)
         return [
-            results.row(f"timeline: answer for a step, {words}, opened anew", "ms", cold),
+            results.row(f"timeline: answer for a step, {words}, just opened", "ms", cold),
             results.row(f"timeline: answer for a step, {words}", "ms", warm),
             results.row(f"timeline: medians of {steps:,} steps, {words}", "ms", timed(lambda: stretch(run), 3)),
             results.row(f"timeline: lanes of {words}, first time", "ms", first),

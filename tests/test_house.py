@@ -58,7 +58,7 @@ def test_no_module_is_too_long_to_read() -> None:
 
 def test_no_package_of_tests_hides_a_library() -> None:
     """A package of tests is imported by its folder's name: one called `statistics` would be
-    found by whoever imports Python's own.
+    found by every program that imports Python's own.
     """
     folders = os.walk(Path(__file__).parent)  # npm may be at work in one of them
     packages = {Path(folder).name for folder, _, files in folders if "__init__.py" in files}

@@ -140,7 +140,7 @@ def test_an_import_that_follows_waits_for_room(tmp_path: Path) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
         try:
-            assert "1 values" in process.stdout.readline()
+            assert "1 value is new" in process.stdout.readline()
             with log.open("a") as file:
                 file.write("".join(json.dumps({"step": step, "a": step / 7}) + "\n" for step in range(1, 2000)))
             assert "cannot be written (File too large)" in process.stderr.readline()
@@ -148,7 +148,7 @@ def test_an_import_that_follows_waits_for_room(tmp_path: Path) -> None:
             process.stdin.flush()
             taken = 0
             while taken < 1999:  # the file may have been read while it was written
-                taken += int(re.search(r"([\d,]+) values", process.stdout.readline())[1].replace(",", ""))
+                taken += int(re.search(r"([\d,]+) values?", process.stdout.readline())[1].replace(",", ""))
             assert taken == 1999
         finally:
             process.terminate()

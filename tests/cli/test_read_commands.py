@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rollscope as rs
+from rollscope.catalog.partials.partial import Mean
 from rollscope.cli import main
 
 
@@ -59,6 +60,16 @@ def test_show_and_doctor_count_the_same_rules(tmp_path: Path, capsys: Any) -> No
     looked = re.search(r"Nothing found by (\d+) rules", call(capsys, "doctor", "calm", "--dir", str(tmp_path)))
     shown = " ".join(call(capsys, "show", "calm", "--dir", str(tmp_path)).split())
     assert looked and f"{looked[1]} rules read this run; none applies." in shown
+
+
+def test_the_doctor_needs_no_name_where_there_is_one_run(tmp_path: Path, capsys: Any) -> None:
+    for name in ("one", "two"):
+        with rs.init(id=name, dir=tmp_path, host=False) as run:
+            run.log({"reward/mean": 0.5}, step=0)
+        if name == "one":
+            assert "Nothing found by" in call(capsys, "doctor", "--dir", str(tmp_path))
+    assert main(["doctor", "--dir", str(tmp_path)]) == 2
+    assert "holds 2 runs: say which" in capsys.readouterr().err
 
 
 def test_an_id_is_never_cut_even_on_a_narrow_screen(tmp_path: Path) -> None:
@@ -121,6 +132,27 @@ def test_show_gives_a_frameworks_number_its_unit_where_it_is_ours(tmp_path: Path
         run.log({"completions/mean_length": 5.0, "mine": 1.0}, step=0)
     metrics = json.loads(call(capsys, "show", "r", "--dir", str(tmp_path), "--json"))["metrics"]
     assert {m["name"]: m["unit"] for m in metrics} == {"completions/mean_length": "tokens", "mine": ""}
+
+
+def test_no_data_is_told_from_a_logged_nan(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(id="r", dir=tmp_path, host=False) as run:
+        for step in range(12):
+            now_and_then = 1.0 if step % 5 == 0 else float("nan")
+            run.log({"empty": Mean(0.0, 0.0), "odd": float("nan"), "big": -float("inf"), "rare": now_and_then}, step)
+            run.log_samples(step=step, samples=[{"id": f"{step}", "group": "g", "reward": 1.0}])
+    said = {"empty": "no data", "rare": "no data", "odd": "NaN", "big": "−infinity", "reward/std": "no data"}
+    for command in ("show", "watch"):
+        printed = call(capsys, command, "r", "--dir", str(tmp_path), "--metric", "*")
+        lines = {
+            line.split()[0]: line.split(maxsplit=1)[1].strip() for line in printed.splitlines() if " " in line.strip()
+        }
+        for name, words in said.items():
+            assert words in lines[name] and "nan" not in lines[name], (command, name)
+    shown = json.loads(call(capsys, "show", "r", "--dir", str(tmp_path), "--json"))["metrics"]
+    watched = json.loads(call(capsys, "watch", "r", "--dir", str(tmp_path), "--metric", "*", "--json"))["metrics"]
+    for last in ({row["name"]: row["last"] for row in shown}, watched):
+        assert last["empty"] is last["rare"] is last["reward/std"] is None
+        assert (last["odd"], last["big"]) == ("NaN", "-Infinity")
 
 
 def test_show_draws_every_metric_with_its_last_value(runs: Path, capsys: Any) -> None:

@@ -89,7 +89,7 @@ def test_what_was_not_read_for_longest_leaves_first(
 
 
 def test_a_folder_cannot_call_itself_a_cache(lake: Place, sealed: Life, tmp_path: Path) -> None:
-    """Its files would be fetched with the keys of whoever opens it."""
+    """Its files would be fetched with the keys of the person who opens it."""
     run = rs.open(lake.folder).run("r1")
     strange = tmp_path / "strange"
     (strange / ".rollscope").mkdir(parents=True)

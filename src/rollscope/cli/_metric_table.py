@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.views.no_value import last_known
+
 from ._terminal import styled
 
 if TYPE_CHECKING:
@@ -26,9 +28,10 @@ GAP = 2  # blank characters between two columns
 def asked_metrics(reader: Run, patterns: list[str] | None, dialect: str | None = None) -> tuple[Columns, list[Found]]:
     """`reader.metrics()` of the names and patterns asked for, and how each was read; all without.
 
-    A metric asked for by a framework's name has that name, and its value is in that unit.
+    A metric asked for by a framework's name has that name, and its value is in that unit. A metric
+    that has no data at its last step has None as its last value.
     """
-    metrics = reader.metrics()
+    metrics = {**reader.metrics(), "last": last_known(reader)}
     if not patterns:
         return metrics, [reader.find(name) for name in metrics["name"].tolist()]
     found = [one for text in patterns for one in reader.find_all(text, dialect) or [reader.find(text, dialect)]]
@@ -39,8 +42,12 @@ def asked_metrics(reader: Run, patterns: list[str] | None, dialect: str | None =
         **chosen,
         "name": np.array([one.asked for one in found], object),
         "unit": np.array([one.unit for one in found], object),
-        "last": chosen["last"] * np.array([one.scale for one in found]),
+        "last": np.array([_scaled(v, one.scale) for v, one in zip(chosen["last"], found, strict=True)], object),
     }, found
+
+
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
 
 
 def metric_table(cells: list[tuple[str, str, str]], width: int) -> tuple[Table, int]:

@@ -6,12 +6,19 @@ import math
 import time
 from typing import Any
 
+from rollscope.views.health.sentence import say
+
 
 def number(value: float, missing: str | None = None) -> str:
-    """Four significant digits. A value that is not finite prints as `missing`, or as itself."""
+    """Four significant digits. A value that is not finite prints as `missing`, or as its word."""
     if math.isfinite(value):
         return f"{value:.4g}"
-    return str(value) if missing is None else missing
+    return say(value) if missing is None else missing
+
+
+def last_value(value: float | None) -> str:
+    """The last value of a metric; None is no data, NaN was logged."""
+    return "no data" if value is None else number(float(value))
 
 
 def signed(value: float) -> str:

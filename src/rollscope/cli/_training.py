@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ._terminal import say
 
 if TYPE_CHECKING:
     from rollscope.trainer.config import Config
@@ -17,14 +20,21 @@ if TYPE_CHECKING:
 
 
 def train(config: Config, dir: str, resume: str | None = None, quiet: bool = False) -> str:
-    """Train and return the run's id. Shows a progress bar on stderr unless `quiet`."""
+    """Train and return the run's id. Shows a progress bar on stderr unless `quiet`.
+
+    A training that stopped short says so on stderr.
+    """
     from rollscope.trainer.train import train
 
+    short: list[str] = []
     if quiet:
-        return train(config, dir, resume)
-    with _bar() as progress:
-        on_warmup, on_step = _listeners(progress)
-        return train(config, dir, resume, on_step, on_warmup)
+        id = train(config, dir, resume, lambda now: short.append(now.short))
+    else:
+        with _bar() as progress:
+            id = train(config, dir, resume, *_listeners(progress, short))
+    for text in filter(None, short):
+        say(f"{id} {text}", sys.stderr)
+    return id
 
 
 def _bar() -> Progress:
@@ -38,8 +48,8 @@ def _bar() -> Progress:
     return Progress(*columns, console=Console(stderr=True))
 
 
-def _listeners(progress: Progress) -> tuple[WarmupListener, StepListener]:
-    """One bar for the warm-up, one for training; each appears with its first step."""
+def _listeners(progress: Progress, short: list[str]) -> tuple[StepListener, WarmupListener]:
+    """One bar for training, one for the warm-up; each appears with its first step."""
     bars: dict[str, int] = {}
     evaluation = ""
 
@@ -57,5 +67,6 @@ def _listeners(progress: Progress) -> tuple[WarmupListener, StepListener]:
             evaluation = f"  eval {now.evaluation:.2f}"
         status = f"reward {now.reward:.2f}  trained {now.trained}  discarded {now.discarded}{evaluation}"
         show("training", now.step, now.steps, status)
+        short.append(now.short)
 
-    return on_warmup, on_step
+    return on_step, on_warmup

@@ -38,7 +38,7 @@ ANSI = {"bad": "31", "watch": "33", "info": "34"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name")
+    parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; optional if there is only one run")
     parser.add_argument("--rules", action="store_true", help="describe the rules")
     parser.add_argument(
         "--rule-file",
@@ -81,8 +81,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.rules:
         return _list_rules(args.json, args.dir)
-    if args.target is None:
-        raise BadInput("name a run, as in `rollscope doctor grpo-1`; `rollscope ls` lists them")
     import rollscope
 
     if (args.notify or args.stop) and not args.follow:

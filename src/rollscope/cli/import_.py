@@ -9,14 +9,17 @@ console logs, Chrome traces, Hugging Face datasets of rollouts; evaluations of I
 `wandb://entity/project` or `wandb://entity/project/run` asks W&B's server, through the wandb
 library and with your own login: all of the history, configuration, tables and files.
 
-With --into the evaluations of a file are added to a run, at a step: the same file twice adds
-nothing. `rollscope evals` and the Evals page then compare them with the run's own.
+With --into everything goes to a run that is there: rollouts that a framework dumps to the run that
+has its numbers, so that a point of a chart leads to the samples behind it. With --follow, while
+both are written. Evaluations do not say which step they are of, so they need --step: the same file
+twice adds nothing, and `rollscope evals` and the Evals page compare them with the run's own.
 
 A file is read in a process that can do nothing but read it, so a hostile one is harmless. A file
 that needs too much memory or time, or holds too much for its size, is skipped with a sentence.
 
 example: rollscope import outputs/grpo wandb/offline-run-20260101_120000-ab12cd34
 example: rollscope import wandb://my-team/countdown
+example: rollscope import outputs/dumps --into grpo-1 --follow
 example: rollscope import logs/gsm8k.eval --into grpo-1 --step 300
 """
 
@@ -27,22 +30,30 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rollscope
 from rollscope.errors import BadInput, CannotWrite
-from rollscope.sources.intake.importer import Importer, Report, grown
-from rollscope.sources.intake.into import Into
+from rollscope.sources.intake.follow.watch import Watch
+from rollscope.sources.intake.guest.into import Into
+from rollscope.sources.intake.importer import Importer, Report
+from rollscope.sources.intake.writing import Gone
 from rollscope.sources.online.address import address, is_address
 from rollscope.sources.online.fetch import fetch
 
 from ._arguments import count, seconds
 from ._terminal import in_line, print_json, say
 
+if TYPE_CHECKING:
+    from rollscope.store.run import Run
+
+SOME = 5  # names that a line lists
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or wandb:// address")
-    parser.add_argument("--into", metavar="RUN", help="add evaluations to this run: its id or name")
-    parser.add_argument("--step", type=count, metavar="N", help="the step that the evaluations belong to; with --into")
+    parser.add_argument("--into", metavar="RUN", help="add to this run: its id or name")
+    parser.add_argument("--step", type=count, metavar="N", help="the step that evaluations belong to; with --into")
     parser.add_argument("--follow", action="store_true", help="keep importing new data until interrupted")
     parser.add_argument(
         "--every", type=seconds, default=1.0, metavar="SECONDS", help="how often --follow looks (default 1)"
@@ -54,68 +65,97 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _into(args: argparse.Namespace) -> Into | None:
-    """The run and step of --into and --step."""
+def _into(args: argparse.Namespace) -> tuple[Path, Into | None]:
+    """The folder of runs, and the run and step of --into and --step."""
     if args.into is None:
         if args.step is not None:
             raise BadInput("--step needs a run to put evaluations into: give --into RUN")
-        return None
-    if args.step is None:
-        raise BadInput(f"--into {args.into} needs the step that was evaluated: give --step N")
-    if args.follow:
-        raise BadInput("--into adds files once; leave out --follow")
+        return Path(args.dir), None
+    if args.step is not None and args.follow:
+        raise BadInput("--step adds evaluations once: leave out --follow, or --step if the files name their steps")
     store = rollscope.open(args.dir)
     store.check_writable()
     reader = store.run(args.into)
     steps = reader.steps()
-    times = dict(zip(map(int, steps["step"]), map(int, steps["time_ns"]), strict=True))
-    return Into(reader.id, args.step, int(reader.facts.get("attempt") or 1), times)
+    begin, end = reader.time_range
+    into = Into(
+        run=reader.id,
+        attempt=int(reader.facts.get("attempt") or 1),
+        step=args.step,
+        times=dict(zip(map(int, steps["step"]), map(int, steps["time_ns"]), strict=True)),
+        writers=_writers(reader),
+        begin_ns=begin,
+        end_ns=None if reader.state == "running" else end,
+    )
+    return Path(reader.path).absolute().parent, into  # --dir may be the folder of the run itself
+
+
+def _writers(reader: Run) -> dict[str, set[str]]:
+    """Who wrote each number of a run."""
+    found = reader.sql("SELECT DISTINCT name, writer FROM metrics")
+    writers: dict[str, set[str]] = {}
+    for name, writer in zip(found["name"], found["writer"], strict=True):
+        writers.setdefault(str(name), set()).add(str(writer))
+    return writers
 
 
 def run(args: argparse.Namespace) -> int:
-    into = _into(args)
+    root, into = _into(args)
     addresses = [address(path) for path in args.paths if is_address(path)]
     if addresses and (args.follow or into is not None):
         raise BadInput("an address is imported as runs of its own, once: leave out --follow and --into")
     paths = [Path(path) for path in args.paths if not is_address(path)]
     bar = _Bar(quiet=args.json or not sys.stderr.isatty())
-    importer = Importer(Path(args.dir), bar, live=args.follow, trust=args.trust, into=into)
-    seen: dict[str, tuple[int, int]] = {}
+    importer = Importer(root, bar, live=args.follow, trust=args.trust, into=into)
     if args.follow:
         # Exit by an exception on SIGTERM, so that the runs are closed and marked as ended.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        grown(paths, seen)  # before reading, so that data written meanwhile counts as new
+    watch = Watch(
+        paths if args.follow else [], args.every
+    )  # before reading, so that data written meanwhile counts as new
     try:
         report = importer.take(paths)
-        fetch(addresses, Path(args.dir), bar, report)
+        fetch(addresses, root, bar, report)
         bar.done()
         _print(report, args.json)
+        _say_nothing(report, args)
         if args.follow:
-            _follow(importer, paths, args, seen)
+            _follow(importer, paths, args, watch)
     finally:
         importer.close()
+        if rest := importer.rest():
+            _print(Report(skipped=rest), args.json)
     return 0 if report.files else 2
 
 
-def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, seen: dict[str, tuple[int, int]]) -> None:
+def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, watch: Watch) -> None:
     """Import again whenever a file grows, and after a full disk. Each fault is reported once."""
     reported: set[str] = set()
     while True:
-        time.sleep(args.every)
-        if grown(paths, seen):
+        time.sleep(watch.rest)
+        if watch.changed() or importer.waits:
             try:
                 report = importer.take(paths)
+            except Gone:
+                raise
             except CannotWrite as error:
-                seen.clear()  # look again, whether a file grows or not
+                watch.look_again()  # whether a file grows or not
                 if str(error) not in reported:
                     print(in_line(f"rollscope import: {error}"), file=sys.stderr, flush=True)
                 reported.add(str(error))
                 continue
-            report.skipped = [item for item in report.skipped if str(item) not in reported]
-            reported.update(map(str, report.skipped))
-            report.runs = {id: counts for id, counts in report.runs.items() if any(counts.values())}
+            _keep_news(report, reported)
             if report.runs or report.skipped:
                 _print(report, args.json)
+
+
+def _keep_news(report: Report, reported: set[str]) -> None:
+    """Leave in a report what no report before it said, and remember it."""
+    report.skipped = [item for item in report.skipped if str(item) not in reported]
+    reported.update(map(str, report.skipped))
+    report.kept = {path: names for path, names in report.kept.items() if path not in reported}
+    reported.update(report.kept)
+    report.runs = {id: counts for id, counts in report.runs.items() if any(counts.values())}
 
 
 def _print(report: Report, as_json: bool) -> None:
@@ -123,14 +163,38 @@ def _print(report: Report, as_json: bool) -> None:
         print_json(report.json(), indent=None)
         return
     for id, new in report.runs.items():
-        say(in_line(f"{id}: {new['values']:,} values and {new['rows']:,} rows are new"))
+        say(in_line(f"{id}: {_news(new)}"))
+    for path, names in report.kept.items():
+        some = ", ".join(sorted(names)[:SOME]) + (", ..." if len(names) > SOME else "")
+        say(in_line(f"{path}: left out {len(names):,} of its numbers, which the run has already: {some}"))
+    for path, told in report.told.items():
+        if told:
+            say(in_line(f"{path}: the run has {told:,} of its rollouts already; they got what the run lacked of them"))
     for item in report.skipped:
         say(in_line(f"skipped {item}"))
-    if not report.files:
-        why = (
+
+
+def _news(new: dict[str, int]) -> str:
+    """What is new: `788 values and 73 rows (48 of samples, 25 of notes) are new`."""
+    words = [_counted(new[name], name) for name in ("values", "rows") if new[name]]
+    tables = [f"{count:,} of {name}" for name, count in new.items() if name not in ("values", "rows") and count]
+    of_tables = f" ({', '.join(tables)})" if tables else ""
+    is_one = new["values"] + new["rows"] == 1
+    return f"{' and '.join(words) or 'nothing'}{of_tables} {'is' if is_one or not words else 'are'} new"
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name.removesuffix('s') if count == 1 else name}"
+
+
+def _say_nothing(report: Report, args: argparse.Namespace) -> None:
+    if args.follow and not report.files and not args.json:
+        print("nothing to import yet: waiting for files that grow or come; Ctrl-C ends it", file=sys.stderr)
+    elif not report.files and not args.json:
+        known = (
             "" if report.skipped else ": no file there has a format that Rollscope knows. See: rollscope import --help"
         )
-        print(f"nothing was imported{why}", file=sys.stderr)
+        print(f"nothing was imported{known}", file=sys.stderr)
 
 
 class _Bar:

@@ -5,7 +5,12 @@ Calls still reach a library that is installed and configured. Records also the p
 exit code, and the machine's load. Processes started by torchrun, accelerate and Ray are recorded
 too.
 
+With --dumps the rollouts that the program writes to a folder go to the same run while it trains, in
+any format that `rollscope import` knows: slime, miles, NeMo-RL, ROLL, rLLM, AReaL, SkyRL, prime-rl,
+tinker-cookbook, ms-swift, ART, ... Files that were there before are left out unless they change.
+
 example: rollscope run -- python train.py --lr 1e-6
+example: rollscope run --dumps out/dump -- python train.py --dump-details out/dump
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import rollscope
 from rollscope.errors import BadInput
 from rollscope.store.log.secret import hide_arguments
 
+from ._dumps import Dumps
 from ._terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -35,6 +41,9 @@ LINES = 100_000  # recorded lines of each output stream; later lines are dropped
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the run (default: name of the program)")
     parser.add_argument("--project", default=None, help="project of the run")
+    parser.add_argument(
+        "--dumps", action="append", default=[], metavar="PATH", help="rollouts that the program writes; may be repeated"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the program and its arguments")
 
 
@@ -43,11 +52,14 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         raise BadInput("nothing to run. Write the program after two dashes: rollscope run -- python train.py")
     recorded = rollscope.init(project=args.project, name=args.name or _name(command), dir=args.dir, config=None)
+    dumps = Dumps(recorded, [Path(path) for path in args.dumps])
     try:
         code = _run(command, recorded)
     except OSError as error:
         recorded.finish("crashed", f"{command[0]} could not be started: {error.strerror}")
         raise BadInput(f"{command[0]!r} could not be started: {error.strerror}") from error
+    finally:
+        dumps.close()
     recorded.finish("finished" if code == 0 else "crashed", None if code == 0 else _reason(code))
     if args.json:
         print_json({"run": recorded.id, "exit_code": code}, indent=None)

@@ -130,7 +130,7 @@ def _print_calls(console: Any, turns: Rows) -> None:
 def _facts(row: dict[str, Any]) -> str:
     """Step, group, advantage, tokens, stop reason and discard reason, as far as they are known."""
     advantage, tokens = _float(row["advantage"]), _float(row["completion_tokens"])
-    facts = [f"step {row['step']}", f"group {in_line(row['group'])}"]
+    facts = [f"{name} {in_line(row[name])}" for name in ("step", "group") if row[name] is not None]
     if not math.isnan(advantage):
         facts.append(f"advantage {number(advantage, 'no value')}")
     if not math.isnan(tokens):

@@ -18,7 +18,7 @@ from rollscope.strict_json import plain
 
 from ._health import health_json, health_of, sign_lines, verdict_lines
 from ._metric_table import Columns, add_row, asked_metrics, metric_table, sparklines
-from ._numbers import number, took
+from ._numbers import last_value, took
 from ._styles import state_style
 from ._terminal import in_line, print_json, styled
 
@@ -102,7 +102,7 @@ def _table(reader: Run, metrics: Columns, width: int) -> Any:
     row_of = {name: i for i, name in enumerate(metrics["name"].tolist())}
     names = sorted(row_of, key=lambda name: (_section(name), name))
     cells = [
-        ("  " + in_line(name), number(metrics["last"][row_of[name]]), in_line(metrics["unit"][row_of[name]]))
+        ("  " + in_line(name), last_value(metrics["last"][row_of[name]]), in_line(metrics["unit"][row_of[name]]))
         for name in names
     ]
     headings = [(in_line(_section(name)), "", "") for name in names]

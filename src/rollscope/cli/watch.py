@@ -23,7 +23,7 @@ from rollscope.strict_json import plain
 from ._arguments import seconds
 from ._health import health_json, health_of, verdict_lines
 from ._metric_table import add_row, asked_metrics, metric_table, sparklines
-from ._numbers import number, took
+from ._numbers import last_value, took
 from ._styles import SEVERITY_MARK, SEVERITY_STYLE, state_style
 from ._terminal import in_line, print_json, styled
 
@@ -127,7 +127,7 @@ def picture(status: dict[str, Any], reader: Run, width: int) -> Any:
 def _table(status: dict[str, Any], reader: Run, width: int) -> Any:
     names, units = list(status["metrics"]), [in_line(unit) for unit in status["units"].values()]
     shown = [in_line(name) for name in names]
-    values = ["no data" if value is None else number(float(value)) for value in status["metrics"].values()]
+    values = [last_value(value) for value in status["metrics"].values()]
     table, bars = metric_table(list(zip(shown, values, units, strict=True)), width)
     for name, line, value, unit in zip(shown, sparklines(reader, names, bars), values, units, strict=True):
         add_row(table, name, line, value, unit)
