@@ -210,6 +210,26 @@ def test_media_is_shown_from_below_the_run_and_nowhere_else(site: tuple[str, Pat
     watched.context.close()
 
 
+AT_ONCE = """
+new MutationObserver((_, watch) => {
+  if (!document.querySelector(".veil")) return;
+  watch.disconnect();
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+}).observe(document, { childList: true, subtree: true });
+"""
+
+
+def test_the_large_view_hears_escape_from_its_first_moment(site: tuple[str, Path], browser: Any) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    page.goto(f"{site[0]}r/hostile/rollouts?step=0&view=n1&group=media&sample=media")
+    until(page, f"document.querySelectorAll('.media .missing').length === {len(REFUSED)}")
+    page.evaluate(f"{{{AT_ONCE}}}")
+    page.click(".thumb >> nth=0")
+    assert page.query_selector_all(".veil") == []
+    watched.context.close()
+
+
 @pytest.mark.parametrize("path", ["media/page.svg", "media/page.png"])
 def test_media_opened_by_itself_runs_nothing(site: tuple[str, Path], browser: Any, path: str) -> None:
     watched = Watched(browser)

@@ -7,7 +7,8 @@
 /** @type {Key[][]} */
 const layers = [];
 
-/** Add keys, which win over older ones; returns the function that removes them.
+/** Add keys, which win over older ones; returns the function that removes them. A component adds
+ * them in `useLayoutEffect`: what a person sees hears their keys from its first moment.
  * @param {Key[]} keys */
 export function bind(keys) {
   layers.unshift(keys);

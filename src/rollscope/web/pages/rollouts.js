@@ -1,7 +1,7 @@
 /** Rollouts: the groups of the step on the left, samples of the selected group in the middle, facts
  * on the right. Something is always selected. */
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { coloursOf } from "../base/samples/token-colors.js";
 import { count } from "../base/text/format.js";
 import { bind } from "../keys.js";
@@ -36,14 +36,10 @@ import { go } from "../state.js";
 export const pane = true;
 
 export function Page() {
+  useLayoutEffect(() => bind(KEYS), []);
   useEffect(() => {
-    const stop = follow();
-    const unbind = bind(KEYS);
     readMarks();
-    return () => {
-      stop();
-      unbind();
-    };
+    return follow();
   }, []);
   const now = loaded.value;
   if (trouble.value && !now)

@@ -82,7 +82,7 @@ function Timeline({ run, index }) {
   }, [run, n]);
   useEffect(() => keep(() => around(index, n)), [run, n, index]);
   useLayoutEffect(() => renew(run, index), [run, index]);
-  useEffect(() => bind(keys(run, index)), [run, index]);
+  useLayoutEffect(() => bind(keys(run, index)), [run, index]);
   return html`
     <div class="timeline">
       ${h(Toolbar, { run, index, n })}${h(Lanes, { run, index, path: answer?.path ?? [], step: n })}

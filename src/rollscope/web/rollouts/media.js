@@ -1,7 +1,7 @@
 /** Images and videos of a sample: thumbnails, and a large view on a click. A missing file is a
  * hatched box with its path. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { spelled } from "../base/text/model-text.js";
 import { bind } from "../keys.js";
 import { h, html } from "../parts/html.js";
@@ -46,7 +46,7 @@ export function Media({ media }) {
 function One({ kind, path }) {
   const [missing, setMissing] = useState(!inside(path));
   const [large, setLarge] = useState(false);
-  useEffect(
+  useLayoutEffect(
     () => (large ? bind([{ keys: ["Escape"], says: "close the large view", run: () => setLarge(false) }]) : undefined),
     [large],
   );

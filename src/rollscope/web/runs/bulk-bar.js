@@ -1,6 +1,6 @@
 /** The bar of the selected runs, and the message with "Undo" after an action. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../base/text/format.js";
 import { IconButton } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
@@ -63,7 +63,7 @@ const clear = () => {
 function Ask({ asking, ids, one, close }) {
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [text, setText] = useState(asking === "rename" ? one?.name : asking === "note" ? one?.note : "");
-  useEffect(() => box.current?.focus(), []);
+  useLayoutEffect(() => box.current?.focus(), []);
   const known = [...new Set((runs.value ?? []).flatMap((r) => r.tags))].sort();
   const has = ids.every((id) => runs.value?.find((r) => r.id === id)?.tags.includes(text.trim()));
   const keep = async (/** @type {Event} */ e) => {

@@ -1,6 +1,6 @@
 /** The panel that marks samples: one, or all of a list. It stays open for the next label. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { problemOf } from "../../base/samples/marks.js";
 import { plural } from "../../base/text/format.js";
 import { bind } from "../../keys.js";
@@ -20,8 +20,8 @@ const close = () => {
 export function MarkPanel() {
   const ids = marking.value;
   const host = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => host.current?.querySelector("input")?.focus(), [ids.join("\n")]);
-  useEffect(
+  useLayoutEffect(() => host.current?.querySelector("input")?.focus(), [ids.join("\n")]);
+  useLayoutEffect(
     () => (ids.length ? bind([{ keys: ["Escape"], says: "close the marks", run: close }]) : undefined),
     [ids.length > 0],
   );
