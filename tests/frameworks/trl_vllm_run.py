@@ -24,7 +24,7 @@ SIZES = {  # heads of 32, the smallest that vLLM's attention on the CPU knows
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "num_key_value_heads": 1,
-    "max_position_embeddings": 1024,  # longer than the description of the tool
+    "max_position_embeddings": 2048,  # longer than the description of the tool
 }
 CALL = r'<tool_call>\n\{"name": "add", "arguments": \{"a": 2, "b": [1-4]\}\}\n</tool_call>|It is [0-9]\.'
 SETTINGS: dict[str, Any] = {
@@ -61,7 +61,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "rloo": {"max_steps": 4},
     "tools": {
         "max_steps": 2,
-        "max_completion_length": 400,
+        "max_completion_length": 600,
         "max_tool_calling_iterations": 2,
         "vllm_structured_outputs_regex": CALL,
     },
