@@ -13,6 +13,7 @@ os.environ |= {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB, the least there is
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # others work on these cores, too
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # TRL reaches the model of a colocated engine in its own process
+    "VLLM_HOST_IP": "127.0.0.1",
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
 }

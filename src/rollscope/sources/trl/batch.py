@@ -59,7 +59,7 @@ class Batch:
             "answer": self._answers,
             **{name: cut(rows, lengths) for name, rows in self._columns.items()},
             **self._told(lengths),
-            **_chats(prompts, completions),
+            **chats(prompts, completions),
             **self._extra(),
         }
 
@@ -109,7 +109,7 @@ def _missing(trainer: Any, output: dict[str, Any]) -> list[str | None]:
     return [None if counts else "importance_ratio" if there else "truncated" for there, counts in pairs]
 
 
-def _chats(prompts: list[Any], completions: list[Any]) -> Columns:
+def chats(prompts: list[Any], completions: list[Any]) -> Columns:
     """Messages and turns of the samples that are chats."""
     pairs = [*zip(prompts, completions, strict=True)]
     chats = [isinstance(prompt, list) and isinstance(completion, list) for prompt, completion in pairs]
