@@ -2,8 +2,8 @@
 
 A sample is recorded when the trainer takes it out of the queue. Micro-batches are made ahead of
 their update, and are trained on in the order in which they were made; so the step of a sample is
-known when its micro-batch comes to the loss. What the trainer says of a token is in no place where
-it could be read: the log-probabilities are those of the engine, which TRL's ratio starts from.
+known when its micro-batch comes to the loss; the last ones are never trained on. Log-probabilities
+are those of the engine: TRL's ratio starts from them, and the loss shows none of its own.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ class Queued:
         repeat = self._members.get(taken.group_id, 0)
         self._members[taken.group_id] = repeat + 1
         id, why = f"{taken.group_id}.{repeat}", self._unused(taken)
-        run.log_samples(
-            {**_columns(id, repeat, taken), "trained": [not why], "discard_reason": [why]}, step=self._now()
-        )
+        columns = _columns(id, repeat, taken, set(self.trainer.eos_token_ids))
         if why is None:
             self._taken[id_of(taken.input_ids)] = (id, taken)
+        else:
+            columns |= {"trained": [False], "discard_reason": [why]}
+        run.log_samples(columns, step=self._now())
 
     def _unused(self, taken: Any) -> str | None:
         """Why the trainer leaves a sample out, by its own two rules."""
@@ -66,16 +67,20 @@ class Queued:
     def _on_batch(self, _: Any, examples: Any) -> None:
         (rows,) = examples
         samples = [sample for row in rows for sample in row.samples]
-        taken = [self._taken.pop(id_of(sample["input_ids"])) for sample in samples]
-        self._ahead.append([(id, one.model_version) for id, one in taken])
+        taken = [self._taken.pop(id_of(sample["input_ids"]), None) for sample in samples]
+        self._ahead.append([(one[0], one[1].model_version) for one in taken if one is not None])
 
     def _on_loss(self, *_: Any, **__: Any) -> None:
-        if not self._ahead or self.callback.run is None:
-            return
-        ids, versions = zip(*self._ahead.popleft(), strict=True)
-        stale = [self.trainer.model_version - version for version in versions]
-        columns: Columns = {"id": [*ids], "step": [self._now()] * len(ids), "off_policy_steps": stale}
-        self.callback.run.log_samples(columns, step=self._now())
+        samples = self._ahead.popleft() if self._ahead else []
+        if samples and self.callback.run is not None:
+            step, now = self._now(), self.trainer.model_version
+            columns: Columns = {
+                "id": [id for id, _ in samples],
+                "step": [step] * len(samples),
+                "trained": [True] * len(samples),
+                "off_policy_steps": [now - version for _, version in samples],
+            }
+            self.callback.run.log_samples(columns, step=step)
 
     def _now(self) -> int:
         return int(self.trainer.state.global_step) + 1
@@ -86,8 +91,8 @@ def id_of(ids: Any) -> int:
     return id(ids)
 
 
-def _columns(id: str, repeat: int, taken: Any) -> Columns:
-    """One sample, as columns. Its first token that the policy wrote ends the prompt."""
+def _columns(id: str, repeat: int, taken: Any, ends: set[int]) -> Columns:
+    """One sample, as columns. Its prompt goes to the first token that the policy wrote."""
     mask = np.asarray(taken.completion_mask)
     begin = int(mask.argmax()) if mask.any() else len(mask)
     prompt, rewards = text(taken.prompt) or "", taken.metrics
@@ -107,6 +112,7 @@ def _columns(id: str, repeat: int, taken: Any) -> Columns:
         "prompt_tokens": [begin],
         "response_tokens": [len(mask) - begin],
         "completion_tokens": [int(mask.sum())],
+        "stop_reason": ["stop" if int(taken.input_ids[-1]) in ends else "length"],
         "policy_version_min": [taken.model_version],
         "token_ids": [np.asarray(taken.input_ids)[begin:]],
         "rollout_logp": [np.asarray(taken.old_log_probs)[begin:]],
