@@ -41,7 +41,7 @@ def test_what_is_stored_is_what_the_trainer_logged(kind: str, outputs: Path) -> 
     assert (
         opened(outputs / kind)
         .record()["framework"]
-        .startswith({"server": "trl:grpo@", "async": "trl:asyncgrpo@"}[kind])
+        .startswith({"server": "trl:grpo@", "async": "trl:async_grpo@"}[kind])
     )
 
 

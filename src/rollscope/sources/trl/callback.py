@@ -127,7 +127,13 @@ def _tokens(state: Any) -> dict[str, int]:
 
 
 def kind(args: Any) -> str:
-    """grpo, dpo, ...: the trainer, from the name of its configuration class."""
+    """grpo, async_grpo, dpo, ...: the trainer, as TRL names the module of its configuration.
+
+    A configuration that is not TRL's has the name of its class.
+    """
+    for one in type(args).__mro__:
+        if one.__module__.startswith("trl."):
+            return one.__module__.rpartition(".")[2].removesuffix("_config")
     name = type(args).__name__.removesuffix("Config").lower()
     return {"training": "", "trainingarguments": ""}.get(name, name)
 
