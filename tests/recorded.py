@@ -38,11 +38,12 @@ RLINF = (
     "environments and rollouts are scripted"
 )
 VERL = "with the package on the CPU: its loop and its training engine; its queue and agent loop with a stubbed engine"
+TRL = "with the package on the CPU; GRPO and RLOO also with vLLM, in the process and as a server"
 READ = (
     _row(
         *("trl", LIVE),
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
-        PACKAGE,
+        TRL,
     ),
     _row(
         *("verl", LIVE),

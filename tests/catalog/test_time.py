@@ -69,6 +69,22 @@ def test_a_stage_without_a_reading_is_left_out() -> None:
     assert set(rs.compute({"seconds": {"gen": None, "step": 2.0}})) == {"time/step"}
 
 
+@pytest.mark.parametrize(
+    ("word", "stage"),
+    [
+        ("GRPOTrainer.vLLM.generate", "generate"),
+        ("RLOOTrainer.transformers.generate", "generate"),
+        ("MyTrainer.sync_weights", "sync_weights"),
+        ("evaluate/GRPOTrainer.vLLM.generate", "evaluate/GRPOTrainer.vLLM.generate"),
+        ("Worker.sync_weights", "Worker.sync_weights"),
+        ("GRPOTrainer.my_reward", "GRPOTrainer.my_reward"),
+    ],
+    ids=["of the engine", "of transformers", "weights", "in an evaluation", "of another class", "a reward function"],
+)
+def test_a_part_that_trl_times_is_the_stage(word: str, stage: str) -> None:
+    assert canonical(word) == stage
+
+
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
 def test_every_stage_is_found_under_every_word(operation: object) -> None:
     for who, word in operation.theirs:  # type: ignore[attr-defined]

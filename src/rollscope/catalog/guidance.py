@@ -111,7 +111,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "grpo",
         "GRPO and its kin (RLOO, Dr. GRPO, REINFORCE++, GSPO, DAPO)",
-        ("grpo", "rloo", "dr_grpo", "reinforce++", "gspo", "dapo", "cispo", "reinforce"),
+        ("grpo", "rloo", "async_grpo", "dr_grpo", "reinforce++", "gspo", "dapo", "cispo", "reinforce"),
         _POLICY,
         "training metrics glossary, section 12; TRL logging guide, crucial GRPO values",
     ),

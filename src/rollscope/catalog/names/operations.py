@@ -325,6 +325,12 @@ OPERATIONS = (
         (("telescope", "save_batch"),),
     ),
 )
+TRL_PARTS = {
+    "vLLM.generate": "generate",
+    "transformers.generate": "generate",
+    "transformers.generate_batch": "generate",
+    "sync_weights": "sync_weights",
+}
 
 
 @cache
@@ -338,5 +344,13 @@ def canonical(word: str) -> str:
 
     >>> canonical("gen"), canonical("update_actor"), canonical("my_stage")
     ('generate', 'update_policy', 'my_stage')
+    >>> canonical("GRPOTrainer.vLLM.generate")
+    'generate'
     """
-    return _words().get(word, word)
+    return _words().get(word) or _part(word) or word
+
+
+def _part(word: str) -> str | None:
+    """Our word for a part that TRL timed: it puts the name of the trainer's class before it."""
+    trainer, _, part = word.partition(".")
+    return TRL_PARTS.get(part) if trainer.isidentifier() and trainer.endswith("Trainer") else None

@@ -28,6 +28,7 @@ def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
     """
     from rollscope.sources.live.quiet import quiet
 
+    from .asynchronous import Queued
     from .callback import RollscopeCallback
     from .ppo import Episodes
     from .preference import Preferences
@@ -38,7 +39,7 @@ def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
         callback = RollscopeCallback(run=run, **options)
         trainer.add_callback(callback)
     callback.trainer = trainer
-    for samples in (Rollouts, Preferences, Episodes):
+    for samples in (Rollouts, Queued, Preferences, Episodes):
         quiet(samples(trainer, callback).watch)()  # a trainer that is not as we know it trains all the same
     return callback
 

@@ -29,6 +29,7 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
     def __init__(self, run: Any = None, **options: Any) -> None:
         self.run = run
         self.trainer: Any = None
+        self.model: Any = None  # says whether the trainer trains or evaluates
         self._options = options
         self._owns = run is None
         self._step_ns = 0
@@ -55,7 +56,7 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
 
     @quiet
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._free_ns = time.time_ns()
+        self._free_ns, self.model = time.time_ns(), kwargs.get("model")
         if self.begin(args, state) is not None:
             _listen_to_profiling(self)
 
@@ -126,7 +127,13 @@ def _tokens(state: Any) -> dict[str, int]:
 
 
 def kind(args: Any) -> str:
-    """grpo, dpo, ...: the trainer, from the name of its configuration class."""
+    """grpo, async_grpo, dpo, ...: the trainer, as TRL names the module of its configuration.
+
+    A configuration that is not TRL's has the name of its class.
+    """
+    for one in type(args).__mro__:
+        if one.__module__.startswith("trl."):
+            return one.__module__.rpartition(".")[2].removesuffix("_config")
     name = type(args).__name__.removesuffix("Config").lower()
     return {"training": "", "trainingarguments": ""}.get(name, name)
 
@@ -162,7 +169,13 @@ def _listen_to_profiling(callback: RollscopeCallback) -> None:
 
 
 def _span(callback: RollscopeCallback, context: Any, duration: float) -> None:
-    """TRL counts completed steps: a part that runs after step n belongs to step n + 1."""
+    """TRL counts completed steps: a part that runs after step n belongs to step n + 1.
+
+    A part of an evaluation after step n belongs to step n, and its name says so: its seconds are
+    not those of the training's own generation.
+    """
     if callback.run is not None:
-        now = time.time_ns()
-        callback.run.log_span(context.name, now - round(duration * 1e9), now, step=(context.step or 0) + 1)
+        now, step = time.time_ns(), context.step or 0
+        training = callback.model is None or callback.model.training
+        name, step = (context.name, step + 1) if training else (f"evaluate/{context.name}", step)
+        callback.run.log_span(name, now - round(duration * 1e9), now, step=step)
