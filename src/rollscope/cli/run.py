@@ -31,6 +31,7 @@ from rollscope.errors import BadInput
 from rollscope.store.log.secret import hide_arguments
 
 from ._dumps import Dumps
+from ._program_name import program_name
 from ._signals import Signals
 from ._terminal import print_json, say
 
@@ -41,7 +42,7 @@ LINES = 100_000  # recorded lines of each output stream; later lines are dropped
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", help="name of the run (default: name of the program)")
+    parser.add_argument("--name", help="name of the run (default: name of the script or module)")
     parser.add_argument("--project", default=None, help="project of the run")
     parser.add_argument(
         "--dumps", action="append", default=[], metavar="PATH", help="rollouts that the program writes; may be repeated"
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise BadInput("nothing to run. Write the program after two dashes: rollscope run -- python train.py")
-    recorded = rollscope.init(project=args.project, name=args.name or _name(command), dir=args.dir, config=None)
+    recorded = rollscope.init(project=args.project, name=args.name or program_name(command), dir=args.dir, config=None)
     dumps = Dumps(recorded, [Path(path) for path in args.dumps])
     try:
         code, last = _run(command, recorded)
@@ -69,13 +70,6 @@ def run(args: argparse.Namespace) -> int:
         next_command = f"rollscope show {recorded.id} --dir {args.dir}"
         say(f"rollscope: recorded as {recorded.id}; see it with: {next_command}", sys.stderr)
     return code if code >= 0 else 128 - code
-
-
-def _name(command: list[str]) -> str:
-    """`train` for both `python -m pkg.train` and `torchrun train.py`."""
-    script = next((word for word in command if word.endswith(".py")), None)
-    module = command[command.index("-m") + 1] if "-m" in command[:-1] else None
-    return Path(script).stem if script else module.rpartition(".")[2] if module else Path(command[0]).name
 
 
 def _reason(code: int, last: signal.Signals | None) -> str:
