@@ -544,6 +544,49 @@ def test_a_row_that_names_no_step_is_not_put_at_another(folder: Path, tmp_path: 
     assert completions(folder) == ["0", "1", "2"] and run.sql("SELECT count(*) AS n FROM samples")["n"][0] == 3
 
 
+STEPLESS = "skipped {}: {} left out: the step is missing or not a whole number. Importing the file"
+
+
+def stepless(*steps: int | None) -> str:
+    rows = [
+        {"prompt": "p", "completion": "c" * i} | ({} if step is None else {"step": step})
+        for i, step in enumerate(steps)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_rows_without_a_step_are_counted_by_file(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    """A file of many rows is read in parts, and a later import reads what is new."""
+    (tmp_path / "dumps").mkdir()
+    few, many = tmp_path / "dumps" / "few.jsonl", tmp_path / "dumps" / "many.jsonl"
+    few.write_text(stepless(3, None))
+    many.write_text(stepless(3, *[None] * 2500))
+    assert take(folder, tmp_path / "dumps") == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "left out" in line]
+    assert [line.split(" Importing")[0] for line in said] == [
+        STEPLESS.format(few, "1 row is").split(" Importing")[0],
+        STEPLESS.format(many, "2,500 rows are").split(" Importing")[0],
+    ]
+    with few.open("a") as file:
+        file.write(stepless(None, None, 3))
+    assert take(folder, tmp_path / "dumps") == 0
+    assert STEPLESS.format(few, "2 rows are") in capsys.readouterr().out
+
+
+def test_what_grows_says_all_of_its_rows_without_a_step(folder: Path, following: Importer, tmp_path: Path) -> None:
+    """Also if the last part that was read has none of them."""
+    file = tmp_path / "dumps" / "some.jsonl"
+    file.parent.mkdir()
+    for text in (stepless(3, None), stepless(None, None), stepless(3)):
+        with file.open("a") as more:
+            more.write(text)
+        following.take([file.parent])
+    assert [str(one) for one in following.rest()] == [
+        f"{file}: 3 rows are left out: the step is missing or not a whole number. Importing the file without --into"
+        " keeps them"
+    ]
+
+
 def test_rollouts_without_a_step_go_to_the_one_that_is_given_once(folder: Path, tmp_path: Path, capsys: Any) -> None:
     """Files of two steps may number them alike."""
     for step in ("2", "3"):

@@ -15,7 +15,8 @@ from rollscope.errors import CannotWrite
 from rollscope.sources import Item, Keep, Mark, Points, Records, Restart, RunStart, Skipped, SourceError
 from rollscope.sources.intake.follow.followed import Followed, state
 from rollscope.sources.intake.guest.guest import Guest
-from rollscope.sources.intake.guest.into import Into
+from rollscope.sources.intake.guest.into import KIND, Into, Placed
+from rollscope.sources.intake.guest.stepless import Stepless
 from rollscope.sources.sandbox.limits import UNLIMITED, Limits
 from rollscope.sources.sandbox.reader import Broken, Ended, Reader
 
@@ -27,8 +28,6 @@ from .report import Report
 from .writing import writing
 
 if TYPE_CHECKING:
-    from rollscope.sources.intake.guest.into import Placed
-
     from .target import Target
 
 __all__ = ["Importer", "Report"]
@@ -63,7 +62,8 @@ class Importer:
         self._reader = Reader(limits or (UNLIMITED if trust else Limits()), everywhere=trust)
         self._targets: dict[tuple[str, str], Target] = {}
         self._cursors: Cursors = {}
-        self._guest = None if into is None or self._evaluations else Guest(root, into)
+        self._stepless = Stepless()
+        self._guest = None if into is None or self._evaluations else Guest(root, into, self._stepless)
         self._ended: dict[str, tuple[tuple[int, int], Skipped]] = {}  # path -> signature, why reading it was ended
         self._followed = Followed() if live else None
 
@@ -168,6 +168,7 @@ class Importer:
         cursors = self._cursors.get(str(path), {})
         since = {id: cursor for id, cursor in cursors.items() if cursor is not None}
         known = False
+        self._stepless.begin(path)
         for item in self._reader.read(path, since):
             if isinstance(item, str):
                 report.files[str(path)] = item
@@ -175,12 +176,11 @@ class Importer:
             else:
                 with writing(self.root):
                     self._put(item, path, report, used)
+        report.skipped += self._stepless.said(path)
         return known
 
     def _add(self, path: Path, report: Report, used: list[Target]) -> bool:
         """Import the evaluations of a file into the run, unless they are there."""
-        from rollscope.sources.intake.guest.into import KIND, Placed
-
         into = self._into
         assert into is not None
         if path.is_dir():
@@ -229,9 +229,11 @@ class Importer:
                 report.skipped += [Skipped(why, path) for why in target.write_rows(item)]
             case Mark():
                 target.commit(path, item.cursor)
+                self._stepless.mark(path)
                 self._progress(path, item.done, item.total)
             case Restart():
                 target.forget(path)
+                self._stepless.forget(path)
                 if self._followed is None or not self._followed.is_wrong(path):  # then it was half written
                     report.skipped.append(Skipped(item.why, path))
             case Keep() if (why := keep(path, target.folder / "media", item.name)) is not None:
