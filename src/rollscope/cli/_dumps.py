@@ -65,17 +65,18 @@ class Dumps:
         try:
             while not over:
                 over = self._over.wait(self._watch.rest)
-                self._look()
+                self._look(over)
         finally:
             self._end()
 
-    def _look(self) -> None:
+    def _look(self, over: bool) -> None:
         """Import what is new. What cannot be read or written is tried at the next look."""
         try:
             if self._watch.changed() or self._importer.waits:
                 report = self._importer.take([path for path in self._paths if path.exists()])
                 self._framework = report.framework or self._framework
                 self._say(report.skipped)
+            self._importer.meet(over)
         except (RollscopeError, OSError) as error:
             self._watch.look_again()
             self._say([error])

@@ -24,6 +24,7 @@ from .cursors import Cursors, stored
 from .entries import children, looks_like_a_log, refusal, signature, unknown
 from .evaluation import content_digest
 from .media import keep
+from .open_targets import OpenTargets
 from .report import Report
 from .writing import writing
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Importer", "Report"]
 
 Progress = Callable[[Path, int, int], None]
-OPEN = 64  # logs that are open at the same time
 
 
 class Importer:
@@ -60,7 +60,7 @@ class Importer:
         self._live = live
         self._trust = trust
         self._reader = Reader(limits or (UNLIMITED if trust else Limits()), everywhere=trust)
-        self._targets: dict[tuple[str, str], Target] = {}
+        self._targets = OpenTargets(root, live, None if into is None else into.attempt)
         self._cursors: Cursors = {}
         self._stepless = Stepless()
         self._guest = None if into is None or self._evaluations else Guest(root, into, self._stepless)
@@ -86,18 +86,29 @@ class Importer:
         paths = [path.absolute() for path in paths]
         self._reader.prepare(paths)
         self._cursors = stored(self.root, None if self._into is None or self._evaluations else self._into.run)
-        self._targets = {key: target for key, target in self._targets.items() if not target.is_stale}
-        for target in self._targets.values():  # a full disk may not have taken their last cursors
+        self._targets.drop_stale()
+        for target in self._targets:  # a full disk may not have taken their last cursors
             for path, cursor in target.cursors().items():
                 self._cursors.setdefault(path, {})[target.own] = cursor
         for given in paths:
             self._walk(given, report)
         if self._followed is not None:
             report.skipped += self._followed.settled()
-        for target in self._targets.values():
+        for target in self._targets:
             with writing(self.root):
                 target.save()
+        self.meet()
         return report
+
+    def meet(self, over: bool = False) -> None:
+        """Make one sample of each rollout that the run recorded after a dump had told it.
+
+        This is looked for if the last look is long enough ago, or following is `over`.
+        """
+        if self._guest is not None and (late := self._guest.late(over)):
+            self._targets.close()  # their logs are sealed
+            with writing(self.root):
+                self._guest.join(late)
 
     def rest(self) -> list[Skipped]:
         """What is wrong with files that were followed and may still have been written."""
@@ -161,7 +172,7 @@ class Importer:
         with writing(self.root):
             for target in dict.fromkeys(used):
                 self._settle(target, path, report)
-            self._close_oldest()
+            self._targets.close_oldest()
         return known
 
     def _stream(self, path: Path, report: Report, used: list[Target]) -> bool:
@@ -248,17 +259,10 @@ class Importer:
             target.commit(path, {"step": placed.into.step})
 
     def _target(self, run: RunStart, path: Path) -> Target:
-        from .target import Target
-
-        attempt, own, prefix = None if self._into is None else self._into.attempt, None, ""
-        if self._guest is not None:
-            own = run.id
-            run, prefix = self._guest.start(run, path)
-        key = (run.id, run.kind)
-        target = self._targets.pop(key, None) or Target(self.root, run, self._live, attempt, own, prefix)
-        self._targets[key] = target  # the last one is the one that was used last
-        target.run = run
-        return target
+        if self._guest is None:
+            return self._targets.of(run, None, "")
+        start, prefix = self._guest.start(run, path)
+        return self._targets.of(start, run.id, prefix)
 
     def _settle(self, target: Target, path: Path, report: Report) -> None:
         """Add the catalogue's notes to a run, keep its cursor, and report what is new in it."""
@@ -284,17 +288,9 @@ class Importer:
         for target in dict.fromkeys(used):
             target.undo()
             if target.is_empty():
-                del self._targets[target.run.id, target.run.kind]
+                self._targets.drop(target)
                 used[:] = [other for other in used if other is not target]
-
-    def _close_oldest(self) -> None:
-        """Close logs if many are open: there may be thousands of runs. Followed runs stay open."""
-        while len(self._targets) > OPEN and not (self._live and self._into is None):
-            self._targets.pop(next(iter(self._targets))).close()
 
     def close(self) -> None:
         self._reader.close()
-        targets, self._targets = self._targets, {}
-        with writing(self.root), contextlib.ExitStack() as all_of_them:
-            for target in targets.values():
-                all_of_them.callback(target.close)
+        self._targets.close()

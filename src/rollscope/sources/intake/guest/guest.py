@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,24 @@ if TYPE_CHECKING:
 
 class Guest:
     def __init__(self, root: Path, into: Into, stepless: Stepless) -> None:
-        self._into, self._stepless = into, stepless
+        self._root, self._into, self._stepless = root, into, stepless
         self._owners = Owners(root / into.run)
         self._told = Told(root / into.run)
 
     def look_again(self) -> None:
         """Let the next rows meet what the run has got since."""
         self._told.look_again()
+
+    def late(self, over: bool) -> dict[str, str]:
+        """Rollouts that the run recorded after a dump had told them: id in the dump -> id."""
+        return self._told.late(over)
+
+    def join(self, pairs: Mapping[str, str]) -> None:
+        """Make one sample of each."""
+        from .late import join
+
+        self._told.joined(pairs)
+        join(self._root, self._into, self._told.own, pairs)
 
     def start(self, run: RunStart, path: Path) -> tuple[RunStart, str]:
         """Where the rows of a source go, and what the ids of its samples begin with."""
