@@ -574,6 +574,21 @@ def test_rows_with_an_id_alone_find_their_rollout_after_a_restart(hooked: Hooked
     assert hooked.samples() == BOTH
 
 
+def test_a_dump_that_is_written_again_tells_other_rollouts(tmp_path: Path) -> None:
+    """A training that is resumed may write its last steps once more, under the same ids."""
+    file, row = tmp_path / "dumps" / "3.jsonl", {"prompt": "2 + 2?", "split": "train"}
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        for i, text in enumerate(("four", "five", "six six")):
+            if i < 2:
+                run.log_samples(step=3, samples=[{"id": f"own{i}", "completion": text, **row}])
+                run.flush()
+            write_lines(file, {**row, "completion": text, "answer": text.upper(), "step": 3, "note": "n" * i})
+            assert take(tmp_path / "runs", file) == 0
+            found = stored(tmp_path / "runs").run("run").samples()
+            assert dict(zip(found["completion"], found["answer"], strict=True))[text] == text.upper()
+    assert sorted(found["completion"]) == ["five", "four", "six six"]
+
+
 def test_a_rollout_whose_dump_is_sealed_with_others_is_one_sample(hooked: Hooked) -> None:
     hooked.dump(ROLLOUTS)
     assert take(hooked.folder, hooked.dumps) == 0 and len(hooked.samples()) == 2

@@ -81,7 +81,9 @@ class Own:
 
     def of_ids(self, ids: Sequence[str]) -> dict[str, Rollout]:
         """Samples of the run by id, whoever wrote to them last."""
-        return {rollout.id: rollout for _, _, rollout in self._ask(f"id IN ({quoted(ids)})")} if ids else {}
+        if self._run is None or not ids:
+            return {}
+        return {rollout.id: rollout for _, _, rollout in self._ask(f"id IN ({quoted(ids)})")}
 
     def strangers(self, steps: Collection[int]) -> list[dict[str, Any]]:
         """What imports wrote at steps, and no row of the run's own recording is known for."""
@@ -89,7 +91,7 @@ class Own:
         ids = sorted(id for id in theirs - own if not self._same.is_met(id))
         if not ids:
             return []
-        rows = self.run.sql(f"SELECT {', '.join(TOLD)} FROM samples WHERE id IN ({quoted(ids)}) AND {TEXT} ORDER BY id")
+        rows = self.run.sql(f"SELECT {', '.join(TOLD)} FROM samples WHERE id IN ({quoted(ids)}) ORDER BY id")
         found = [dict(zip(TOLD, row, strict=True)) for row in zip(*(rows[name] for name in TOLD), strict=True)]
         return [{**row, "step": int(row["step"])} for row in found]
 
@@ -112,7 +114,8 @@ class Own:
         with_turns = self._with_turns(where)
         for i, (id, step, split, prompt, completion) in enumerate(zip(*(found[name] for name in TOLD), strict=True)):
             known = frozenset(name for name in NAMES if found[f"has {name}"][i])
-            yield step, words(completion), Rollout(str(id), words(prompt), split, known, str(id) in with_turns)
+            said = words(completion)
+            yield step, said, Rollout(str(id), words(prompt), split, known, str(id) in with_turns, said)
 
     def _with_turns(self, where: str) -> set[str]:
         """The rollouts of which the run has the turns, not only how many there were."""

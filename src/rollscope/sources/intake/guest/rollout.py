@@ -15,6 +15,11 @@ class Rollout:
     split: str | None
     has: frozenset[str]  # names of what the run knows of it
     has_turns: bool  # told one by one, not only counted
+    completion: str = ""
+
+    def is_of(self, row: Mapping[str, Any]) -> bool:
+        """True for a row with this completion, or with none: it adds to the row that had one."""
+        return row.get("completion") is None or words(row["completion"]) == self.completion
 
     def is_in(self, row: Mapping[str, Any]) -> bool:
         """True for a row with this prompt, or of which one prompt is the other in a template."""

@@ -28,14 +28,23 @@ class Same:
         """True for a sample of the run's own that a row was for."""
         return id in self._met
 
-    def add(self, ids: Mapping[str, str]) -> None:
+    def add(self, ids: Mapping[str, str | None]) -> None:
+        """Say what ids stand for from now on; None: for no sample of the run."""
         new = {theirs: own for theirs, own in ids.items() if self._ids.get(theirs) != own}
         if not new:
             return
         with self._path.open("a", encoding="utf-8") as file:
             file.write("".join(json.dumps(pair) + "\n" for pair in new.items()))
-        self._ids |= new
-        self._met |= set(new.values())
+        _put(self._ids, new)
+        self._met |= {own for own in new.values() if own is not None}
+
+
+def _put(ids: dict[str, str], new: Mapping[str, str | None]) -> None:
+    for theirs, own in new.items():
+        if own is None:
+            ids.pop(theirs, None)
+        else:
+            ids[theirs] = own
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -45,5 +54,5 @@ def _read(path: Path) -> dict[str, str]:
         for line in file:
             with contextlib.suppress(ValueError, TypeError):
                 theirs, own = json.loads(line)
-                ids[str(theirs)] = str(own)
+                _put(ids, {str(theirs): None if own is None else str(own)})
     return ids

@@ -25,7 +25,7 @@ from .same import Same
 OF_SAMPLE = ("turns", "spans", "evals")  # tables whose rows name their sample
 ALWAYS = {"id", "step"}
 MOST_STEPS = 256  # whose rollouts are kept in memory
-RESTS = 10  # times as long as a look for late rollouts is the rest after it
+RESTS = 50  # times as long as a look for late rollouts is the rest after it
 
 
 class Told:
@@ -59,7 +59,7 @@ class Told:
             return records, 0
         self._recall({str(row.get("id")) for row in records.rows})
         self._read({step for row in records.rows if (step := _step(row)) is not None})
-        new: dict[str, str] = {}
+        new: dict[str, str | None] = {}
         rows = [(row, self._meets(row, new)) for row in records.rows]
         self._same.add(new)
         told = sum(rollout is not None for _, rollout in rows)
@@ -85,13 +85,13 @@ class Told:
 
     def _pairs(self, strangers: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         self._steps.update(self._own.of_steps({row["step"] for row in strangers}))
-        pairs: dict[str, str] = {}
+        pairs: dict[str, str | None] = {}
         for row in strangers:
             if (known := self._same.get(row["id"])) is not None:
                 pairs[row["id"]] = known  # an import that was killed has not removed it
             else:
                 self._meets(row, pairs)
-        return pairs
+        return {theirs: own for theirs, own in pairs.items() if own is not None}
 
     def joined(self, pairs: Mapping[str, str]) -> None:
         """These rollouts are one from now on."""
@@ -99,11 +99,14 @@ class Told:
         for theirs in pairs:
             self._known.pop(theirs, None)
 
-    def _meets(self, row: Mapping[str, Any], new: dict[str, str]) -> Rollout | None:
+    def _meets(self, row: Mapping[str, Any], new: dict[str, str | None]) -> Rollout | None:
         """The rollout of the run that a row is about; a pair that was not known goes to `new`."""
         id = str(row.get("id"))
         if (known := self._known.get(id)) is not None:
-            return known
+            if known.is_of(row):
+                return known
+            del self._known[id]  # its file was written again, with other rollouts
+            new[id] = None
         if row.get("completion") is None or (step := _step(row)) is None:
             return None
         taken = new.values()
@@ -131,8 +134,9 @@ class Told:
         stood = {id: own for id in ids - self._known.keys() if (own := self._same.get(id)) is not None}
         if stood:
             self._refresh()
-            rollouts = self._own.of_ids(list(stood.values()))
-            self._known |= {id: rollouts[own] for id, own in stood.items() if own in rollouts}
+            with contextlib.suppress(RollscopeError, OSError):  # it cannot be read: a later look joins them
+                rollouts = self._own.of_ids(list(stood.values()))
+                self._known |= {id: rollouts[own] for id, own in stood.items() if own in rollouts}
 
     def _read(self, steps: set[int]) -> None:
         """Ask the run for its own rollouts at steps."""
