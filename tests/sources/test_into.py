@@ -574,6 +574,22 @@ def test_rows_with_an_id_alone_find_their_rollout_after_a_restart(hooked: Hooked
     assert hooked.samples() == BOTH
 
 
+def test_a_hook_that_is_always_late_leaves_few_sets(tmp_path: Path) -> None:
+    importer = Importer(tmp_path / "runs", live=True, into=Into("run"))
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        for step in range(20):
+            row = {"prompt": "2 + 2?", "completion": f"answer {step}"}
+            write_lines(tmp_path / "dumps" / f"{step}.jsonl", {**row, "step": step, "answer": "4"})
+            importer.take([tmp_path / "dumps"])
+            run.log_samples(step=step, samples=[{"id": f"own{step}", **row}])
+            run.flush()
+            importer.meet(over=True)
+    importer.close()
+    found = stored(tmp_path / "runs").run("run").samples()
+    assert sorted(found["id"]) == sorted(f"own{step}" for step in range(20)) and set(found["answer"]) == {"4"}
+    assert len([*tmp_path.glob("runs/run/*.sealed")]) <= 16
+
+
 def test_a_dump_that_is_written_again_tells_other_rollouts(tmp_path: Path) -> None:
     """A training that is resumed may write its last steps once more, under the same ids."""
     file, row = tmp_path / "dumps" / "3.jsonl", {"prompt": "2 + 2?", "split": "train"}

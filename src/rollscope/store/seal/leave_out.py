@@ -52,9 +52,10 @@ def leave_out(run: str, ids: Collection[str], writers: Collection[str]) -> int:
     A log that another process has open stays as it is.
     """
     out = LeftOut(arrow.strings(sorted(ids))[0], arrow.strings(sorted(writers))[0])
+    ranges = logs.declared_ranges(run)
     for name in files.listed(run):
         if name.split(".")[0] in writers:
-            logs.seal_log(run, os.path.join(run, name), logs.declared_ranges(run))
+            logs.seal_log(run, os.path.join(run, name), ranges)
     words = Words()
     sets = [sealed for sealed in accepted(listed(run), words)[0] if _has_any(sealed, out)]
     for sealed in sets:

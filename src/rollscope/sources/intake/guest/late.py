@@ -26,6 +26,7 @@ NOT_COPIED = {"run", "writer", "attempt", arrow.ESCAPED}
 
 def join(root: Path, into: Into, own: Own, pairs: Mapping[str, str]) -> None:
     """Put rollouts of dumps into the samples of the run; all logs of imports are closed."""
+    from rollscope.store.seal.compact import compact
     from rollscope.store.seal.leave_out import leave_out
 
     target = Target(root, RunStart(id=into.run, kind=KIND), False, into.attempt, own=KIND)
@@ -34,6 +35,7 @@ def join(root: Path, into: Into, own: Own, pairs: Mapping[str, str]) -> None:
     target.commit(root / into.run, None)
     target.close()
     leave_out(str(root / into.run), pairs.keys(), own.guests)
+    compact(str(root / into.run))  # if every rollout is late, each look seals the logs of imports
 
 
 def _records(own: Own, pairs: Mapping[str, str]) -> Iterator[Records]:

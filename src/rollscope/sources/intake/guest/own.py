@@ -74,8 +74,9 @@ class Own:
         if asked:
             with contextlib.suppress(RollscopeError, OSError):
                 own, theirs = self._ids(asked)
+                untold = own - theirs
                 for step, completion, rollout in self._ask(f"step IN ({_listed(asked)}) AND {TEXT}"):
-                    if rollout.id in own - theirs and not self._same.is_met(rollout.id):
+                    if rollout.id in untold and not self._same.is_met(rollout.id):
                         found[int(step)].setdefault(completion, []).append(rollout)
         return found
 
