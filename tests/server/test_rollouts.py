@@ -164,6 +164,22 @@ def test_a_run_without_samples_says_so(tmp_path: Path) -> None:
         assert client.get("/api/runs/none/why/able?metric=reward/mean").json()["able"] is False
 
 
+def test_samples_without_a_step_are_counted_and_asked_for_beside_the_others(tmp_path: Path) -> None:
+    writer = World(tmp_path).writer()
+    writer.metrics(3, {"reward/mean": 0.5})
+    writer.rows("samples", [{"id": f"a{i}", "step": 3, "time_ns": T0} for i in range(2)])
+    writer.rows("samples", [{"id": f"s{i}", "reward": float(i), "time_ns": T0} for i in range(3)])
+    writer.finish()
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        known = [unpack(client.get(f"/api/runs/r1/rollouts?{asked}").content)[0] for asked in ("", "stepless=true")]
+        assert [(head["step"], head["last"], head["stepless"], head["before"]) for head in known] == [
+            *[(3, 3, 3, None), (None, 3, 3, 3)]
+        ]
+        assert [head["ids"] for head in known] == [["a0", "a1"], ["s0", "s1", "s2"]]
+        overview = client.get("/api/runs/r1/overview").json()
+        assert (overview["samples_step"], overview["samples_stepless"]) == (3, 3)
+
+
 def test_samples_that_name_no_step_are_shown(tmp_path: Path) -> None:
     """As agents send them by OpenTelemetry: a trainer that counts steps need not be there."""
     writer = World(tmp_path).writer()

@@ -22,10 +22,12 @@ from rollscope.sources import Points
 from rollscope.sources.intake.follow.followed import Followed
 from rollscope.sources.intake.follow.watch import Watch
 from rollscope.sources.intake.guest.into import Into
-from rollscope.sources.intake.guest.told import Rollout
+from rollscope.sources.intake.guest.rollout import Rollout
 from rollscope.sources.intake.importer import Importer
 from rollscope.sources.intake.writing import Busy, Gone
 from rollscope.store.log import lock
+from rollscope.store.seal.compact import compact
+from rollscope.store.seal.logs import seal
 from rollscope.store.store import open as stored  # without derived series
 from tests.recorded import DUMPS, held, recorded
 from tests.sources import good_files
@@ -365,7 +367,7 @@ def test_turns_stay_with_the_samples_of_their_folder(folder: Path, tmp_path: Pat
 
 
 def test_many_folders_are_followed_with_few_open_files(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("rollscope.sources.intake.importer.OPEN", 2)
+    monkeypatch.setattr("rollscope.sources.intake.open_targets.OPEN", 2)
     following = Importer(folder, live=True, into=Into("run"))
     try:
         for step in range(1, 6):
@@ -496,6 +498,181 @@ def test_a_live_run_and_its_dump_hold_each_rollout_once(tmp_path: Path) -> None:
     assert found["id"].tolist() == ["1.0", "2.0", "3.0"] and all(found["chat"])
 
 
+class Hooked:
+    """A run that records the two rollouts of slime's dump under ids of its own."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.folder, self.dumps, self.parts = tmp_path / "runs", tmp_path / "dumps", tmp_path / "parts"
+        WRITERS["slime"](self.parts)
+        self.run = rs.init(id="run", dir=self.folder, host=False)
+        self.run.log({"reward/mean": 0.5}, step=3)
+        self.run.commit(3)
+        self.run.flush()
+
+    def record(self, *numbers: int) -> None:
+        for i in numbers:
+            words = {"prompt": "2 + 2?", "completion": ("4", "5 5")[i], "split": "train"}
+            self.run.log_samples(step=3, samples=[{"id": f"own{i}", "reward": i / 4, **words}])
+        self.run.flush()
+
+    def dump(self, part: str) -> None:
+        target = self.dumps / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self.parts / part, target)
+
+    def samples(self) -> dict[str, tuple[Any, ...]]:
+        """Each sample of training: the run's reward; if it has label, tokens, advantages."""
+        found = stored(self.folder).run("run").samples(where="split = 'train'")
+        has = ("answer", "token_ids", "token_advantages")
+        cells = [[value is not None for value in found[name]] for name in has]
+        return {id: row for id, *row in zip(found["id"].tolist(), found["reward"].tolist(), *cells, strict=True)}
+
+
+ROLLOUTS, TRAINED = "rollout_data/3.pt", "train_data/3.pt"
+BOTH = {"own0": [0.0, True, True, True], "own1": [0.25, True, True, False]}
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> Iterator[Hooked]:
+    hooked = Hooked(tmp_path)
+    yield hooked
+    hooked.run.finish()
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["followed", "imported again"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["hook 0", "hook 1", ROLLOUTS, TRAINED],
+        ["hook 0", ROLLOUTS, "hook 1", TRAINED],
+        ["hook 1", ROLLOUTS, TRAINED, "hook 0"],
+        [ROLLOUTS, "hook 1", "hook 0", TRAINED],
+        [ROLLOUTS, TRAINED, "hook 0", "hook 1"],
+    ],
+    ids=", ".join,
+)
+def test_a_rollout_is_one_sample_whichever_gives_it_first(order: list[str], restart: bool, hooked: Hooked) -> None:
+    """A hook and the dump of the same rollouts, and a later file that knows them by id alone."""
+    importer = Importer(hooked.folder, live=True, into=Into("run"))
+    for event in order:
+        hooked.record(int(event[-1])) if event.startswith("hook") else hooked.dump(event)
+        importer.take([hooked.dumps])
+        importer.meet(over=True)
+        if restart:
+            importer.close()
+            importer = Importer(hooked.folder, live=True, into=Into("run"))
+    importer.close()
+    assert hooked.samples() == BOTH
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+
+
+def test_rows_with_an_id_alone_find_their_rollout_after_a_restart(hooked: Hooked) -> None:
+    hooked.record(0, 1)
+    for part in (ROLLOUTS, TRAINED):
+        hooked.dump(part)
+        assert take(hooked.folder, hooked.dumps) == 0
+    assert hooked.samples() == BOTH
+
+
+def test_a_hook_that_is_always_late_leaves_few_sets(tmp_path: Path) -> None:
+    importer = Importer(tmp_path / "runs", live=True, into=Into("run"))
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        for step in range(20):
+            row = {"prompt": "2 + 2?", "completion": f"answer {step}"}
+            write_lines(tmp_path / "dumps" / f"{step}.jsonl", {**row, "step": step, "answer": "4"})
+            importer.take([tmp_path / "dumps"])
+            run.log_samples(step=step, samples=[{"id": f"own{step}", **row}])
+            run.flush()
+            importer.meet(over=True)
+    importer.close()
+    found = stored(tmp_path / "runs").run("run").samples()
+    assert sorted(found["id"]) == sorted(f"own{step}" for step in range(20)) and set(found["answer"]) == {"4"}
+    assert len([*tmp_path.glob("runs/run/*.sealed")]) <= 16
+
+
+def test_a_dump_that_is_written_again_tells_other_rollouts(tmp_path: Path) -> None:
+    """A training that is resumed may write its last steps once more, under the same ids."""
+    file, row = tmp_path / "dumps" / "3.jsonl", {"prompt": "2 + 2?", "split": "train"}
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        for i, text in enumerate(("four", "five", "six six")):
+            if i < 2:
+                run.log_samples(step=3, samples=[{"id": f"own{i}", "completion": text, **row}])
+                run.flush()
+            write_lines(file, {**row, "completion": text, "answer": text.upper(), "step": 3, "note": "n" * i})
+            assert take(tmp_path / "runs", file) == 0
+            found = stored(tmp_path / "runs").run("run").samples()
+            assert dict(zip(found["completion"], found["answer"], strict=True))[text] == text.upper()
+    assert sorted(found["completion"]) == ["five", "four", "six six"]
+
+
+def test_a_rollout_whose_dump_is_sealed_with_others_is_one_sample(hooked: Hooked) -> None:
+    hooked.dump(ROLLOUTS)
+    assert take(hooked.folder, hooked.dumps) == 0 and len(hooked.samples()) == 2
+    hooked.run.log({"reward/mean": 0.5}, step=4)
+    hooked.run.flush()
+    seal(str(hooked.folder / "run"), force=True)
+    assert compact(str(hooked.folder / "run"), everything=True) == 1
+    hooked.record(0, 1)
+    hooked.dump(TRAINED)
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+    assert stored(hooked.folder).run("run").series("reward/mean")["value"].tolist() == [0.5, 0.5]
+
+
+def test_an_import_that_is_killed_before_it_removes_a_rollout_does_it_later(
+    hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    hooked.dump(ROLLOUTS)
+    assert take(hooked.folder, hooked.dumps) == 0
+    hooked.record(0, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("rollscope.store.seal.leave_out.leave_out", killed)
+        assert take(hooked.folder, hooked.dumps) == 130
+    hooked.dump(TRAINED)
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+
+
+TABLE_LATER = """
+import json, os, time
+from pathlib import Path
+import wandb
+wandb.init(project="p", name="n")
+words = {"prompt": "2 + 2?", "completion": "It is 4."}
+Path("dumps").mkdir()
+Path("dumps/some.jsonl").write_text(json.dumps({**words, "step": 3, "answer": "4"}) + "\\n")
+run = Path(os.environ["ROLLSCOPE_DIR"], os.environ["ROLLSCOPE_RUN_ID"])
+while not any("some.jsonl" in path.read_text() for path in run.glob("*.import.json")):
+    time.sleep(0.02)
+wandb.log({"seen": wandb.Table(columns=["prompt", "completion", "reward"], data=[[*words.values(), 0.5]])}, step=3)
+wandb.finish()
+"""
+
+
+def test_a_table_of_rollouts_that_comes_after_their_dump_doubles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(TABLE_LATER)
+    done = record(tmp_path, sys.executable, "program.py", options=["--dumps", "dumps"], WANDB_MODE="disabled")
+    assert done.returncode == 0, done.stderr
+    found = stored(tmp_path / "runs").run().samples()
+    assert [*zip(found["step"], found["answer"], found["reward"], strict=True)] == [(3, "4", 0.5)]
+
+
+def test_the_turns_of_a_rollout_go_with_it(tmp_path: Path) -> None:
+    WRITERS["rllm"](tmp_path / "dumps")
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        assert take(tmp_path / "runs", tmp_path / "dumps") == 0
+        before = stored(tmp_path / "runs").run("run")
+        known, turns = before.samples(), before.turns()
+        for i, (step, *words) in enumerate(zip(known["step"], known["prompt"], known["completion"], strict=True)):
+            run.log_samples(step=int(step), samples=[{"id": f"own{i}", "prompt": words[0], "completion": words[1]}])
+    assert take(tmp_path / "runs", tmp_path / "dumps") == 0
+    after = stored(tmp_path / "runs").run("run")
+    assert sorted(after.samples()["id"]) == [f"own{i}" for i in range(len(known["id"]))]
+    assert sorted(after.turns()["content"]) == sorted(turns["content"]) and len(turns["content"]) > 0
+    assert set(after.turns()["sample"]) <= set(after.samples()["id"])
+
+
 @pytest.mark.parametrize("told", [False, True], ids=["the run has none", "the run has them"])
 def test_turns_go_to_the_rollout_that_the_run_has(told: bool, tmp_path: Path) -> None:
     WRITERS["rllm"](tmp_path / "dumps")
@@ -542,6 +719,49 @@ def test_a_row_that_names_no_step_is_not_put_at_another(folder: Path, tmp_path: 
     assert "6 rows are left out: the step is missing or not a whole number" in capsys.readouterr().out
     run = rs.open(folder).run("run")
     assert completions(folder) == ["0", "1", "2"] and run.sql("SELECT count(*) AS n FROM samples")["n"][0] == 3
+
+
+STEPLESS = "skipped {}: {} left out: the step is missing or not a whole number. Importing the file"
+
+
+def stepless(*steps: int | None) -> str:
+    rows = [
+        {"prompt": "p", "completion": "c" * i} | ({} if step is None else {"step": step})
+        for i, step in enumerate(steps)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_rows_without_a_step_are_counted_by_file(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    """A file of many rows is read in parts, and a later import reads what is new."""
+    (tmp_path / "dumps").mkdir()
+    few, many = tmp_path / "dumps" / "few.jsonl", tmp_path / "dumps" / "many.jsonl"
+    few.write_text(stepless(3, None))
+    many.write_text(stepless(3, *[None] * 2500))
+    assert take(folder, tmp_path / "dumps") == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "left out" in line]
+    assert [line.split(" Importing")[0] for line in said] == [
+        STEPLESS.format(few, "1 row is").split(" Importing")[0],
+        STEPLESS.format(many, "2,500 rows are").split(" Importing")[0],
+    ]
+    with few.open("a") as file:
+        file.write(stepless(None, None, 3))
+    assert take(folder, tmp_path / "dumps") == 0
+    assert STEPLESS.format(few, "2 rows are") in capsys.readouterr().out
+
+
+def test_what_grows_says_all_of_its_rows_without_a_step(folder: Path, following: Importer, tmp_path: Path) -> None:
+    """Also if the last part that was read has none of them."""
+    file = tmp_path / "dumps" / "some.jsonl"
+    file.parent.mkdir()
+    for text in (stepless(3, None), stepless(None, None), stepless(3)):
+        with file.open("a") as more:
+            more.write(text)
+        following.take([file.parent])
+    assert [str(one) for one in following.rest()] == [
+        f"{file}: 3 rows are left out: the step is missing or not a whole number. Importing the file without --into"
+        " keeps them"
+    ]
 
 
 def test_rollouts_without_a_step_go_to_the_one_that_is_given_once(folder: Path, tmp_path: Path, capsys: Any) -> None:

@@ -31,6 +31,7 @@ from rollscope.trainer import config  # noqa: E402
 from rollscope.trainer.orchestrator import Starved  # noqa: E402
 from rollscope.trainer.rollouts.workers import Processes, WorkerDied  # noqa: E402
 from rollscope.trainer.train import OutOfMemory, train  # noqa: E402
+from rollscope.views.summary.run_row import run_row  # noqa: E402
 
 from .conftest import CASES, Trained, table, trained  # noqa: E402
 
@@ -361,6 +362,17 @@ def test_a_run_that_has_no_time_takes_one_step(case, tmp_path):
     )
     assert [(now.step, now.short) for now in seen] == [(1, said)] and run.state == "finished"
     assert said in [text for text in run.notes()["text"]]
+
+
+@pytest.mark.parametrize("prefix", ["eval", "val", "bench"])
+def test_the_list_counts_the_steps_that_the_training_says(prefix, tmp_path):
+    """The evaluation after the last update has a step of its own, at which nothing trained."""
+    evaluation = {"every": 20, "tasks": 2, "prefix": prefix}
+    short = {"run": {"steps": 50, "seconds": 1e-9}, "warmup": {"steps": 5}, "evaluation": evaluation}
+    seen = []
+    train(config.build(CASES["grpo"] | short), dir=tmp_path, on_step=seen.append)
+    run = rs.open(tmp_path).run()
+    assert [now.step for now in seen] == [run_row(run.id, run)["steps"]] == [1] and len(run.steps()["step"]) == 2
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["with a bar", "for a program"])

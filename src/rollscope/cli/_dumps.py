@@ -7,7 +7,6 @@ The program runs in a process of its own, so nothing here waits in it or fails i
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from rollscope.sources.intake.follow.watch import Watch
 from rollscope.sources.intake.guest.into import Into
 from rollscope.sources.intake.importer import Importer
 
+from ._signals import interrupting
 from ._terminal import in_line
 
 if TYPE_CHECKING:
@@ -45,17 +45,15 @@ class Dumps:
             self._thread.start()
 
     def close(self) -> None:
-        """Import what came last. Ctrl-C and SIGTERM end the wait."""
+        """Import what came last. Ctrl-C, SIGTERM and a closed terminal end the wait."""
         if self._thread is None:
             return
-        previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            self._over.set()
-            self._thread.join()
+            with interrupting():
+                self._over.set()
+                self._thread.join()
         except KeyboardInterrupt:
             self._say(["the import of the last dumps was broken off"])
-        finally:
-            signal.signal(signal.SIGTERM, previous)
         self._run.describe(framework=self._framework)  # the program's trackers could only guess
         if self._said:
             paths = shlex.join(map(str, self._paths))
@@ -67,17 +65,18 @@ class Dumps:
         try:
             while not over:
                 over = self._over.wait(self._watch.rest)
-                self._look()
+                self._look(over)
         finally:
             self._end()
 
-    def _look(self) -> None:
+    def _look(self, over: bool) -> None:
         """Import what is new. What cannot be read or written is tried at the next look."""
         try:
             if self._watch.changed() or self._importer.waits:
                 report = self._importer.take([path for path in self._paths if path.exists()])
                 self._framework = report.framework or self._framework
                 self._say(report.skipped)
+            self._importer.meet(over)
         except (RollscopeError, OSError) as error:
             self._watch.look_again()
             self._say([error])

@@ -133,20 +133,22 @@ def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, wat
     reported: set[str] = set()
     while True:
         time.sleep(watch.rest)
-        if watch.changed() or importer.waits:
-            try:
-                report = importer.take(paths)
-            except Gone:
-                raise
-            except CannotWrite as error:
-                watch.look_again()  # whether a file grows or not
-                if str(error) not in reported:
-                    print(in_line(f"rollscope import: {error}"), file=sys.stderr, flush=True)
-                reported.add(str(error))
+        try:
+            if not watch.changed() and not importer.waits:
+                importer.meet()
                 continue
-            _keep_news(report, reported)
-            if report.runs or report.skipped:
-                _print(report, args.json)
+            report = importer.take(paths)
+        except Gone:
+            raise
+        except CannotWrite as error:
+            watch.look_again()  # whether a file grows or not
+            if str(error) not in reported:
+                print(in_line(f"rollscope import: {error}"), file=sys.stderr, flush=True)
+            reported.add(str(error))
+            continue
+        _keep_news(report, reported)
+        if report.runs or report.skipped:
+            _print(report, args.json)
 
 
 def _keep_news(report: Report, reported: set[str]) -> None:

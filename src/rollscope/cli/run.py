@@ -16,6 +16,7 @@ example: rollscope run --dumps out/dump -- python train.py --dump-details out/du
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import signal
@@ -30,6 +31,8 @@ from rollscope.errors import BadInput
 from rollscope.store.log.secret import hide_arguments
 
 from ._dumps import Dumps
+from ._program_name import program_name
+from ._signals import Signals
 from ._terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ LINES = 100_000  # recorded lines of each output stream; later lines are dropped
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", help="name of the run (default: name of the program)")
+    parser.add_argument("--name", help="name of the run (default: name of the script or module)")
     parser.add_argument("--project", default=None, help="project of the run")
     parser.add_argument(
         "--dumps", action="append", default=[], metavar="PATH", help="rollouts that the program writes; may be repeated"
@@ -51,16 +54,16 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise BadInput("nothing to run. Write the program after two dashes: rollscope run -- python train.py")
-    recorded = rollscope.init(project=args.project, name=args.name or _name(command), dir=args.dir, config=None)
+    recorded = rollscope.init(project=args.project, name=args.name or program_name(command), dir=args.dir, config=None)
     dumps = Dumps(recorded, [Path(path) for path in args.dumps])
     try:
-        code = _run(command, recorded)
+        code, last = _run(command, recorded)
     except OSError as error:
         recorded.finish("crashed", f"{command[0]} could not be started: {error.strerror}")
         raise BadInput(f"{command[0]!r} could not be started: {error.strerror}") from error
     finally:
         dumps.close()
-    recorded.finish("finished" if code == 0 else "crashed", None if code == 0 else _reason(code))
+    recorded.finish("finished" if code == 0 else "crashed", None if code == 0 else _reason(code, last))
     if args.json:
         print_json({"run": recorded.id, "exit_code": code}, indent=None)
     else:
@@ -69,15 +72,11 @@ def run(args: argparse.Namespace) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _name(command: list[str]) -> str:
-    """`train` for both `python -m pkg.train` and `torchrun train.py`."""
-    script = next((word for word in command if word.endswith(".py")), None)
-    module = command[command.index("-m") + 1] if "-m" in command[:-1] else None
-    return Path(script).stem if script else module.rpartition(".")[2] if module else Path(command[0]).name
-
-
-def _reason(code: int) -> str:
-    return f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
+def _reason(code: int, last: signal.Signals | None) -> str:
+    """Why the program failed, and the last signal that it was sent: it may have handled it."""
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}"
+    return f"exit code {code}" if last is None else f"exit code {code}, after {last.name}"
 
 
 def environment(recorded: Run) -> dict[str, str]:
@@ -95,14 +94,15 @@ def environment(recorded: Run) -> dict[str, str]:
     }
 
 
-def _run(command: list[str], recorded: Run) -> int:
-    """Run the program, record its output, pass signals on to it, and return its exit code."""
+def _run(command: list[str], recorded: Run) -> tuple[int, signal.Signals | None]:
+    """Run the program, record its output, hand signals on to it.
+
+    Returns its exit code and the last signal.
+    """
     recorded.note(f"began {shlex.join(hide_arguments(command))}", kind="output")
     child = subprocess.Popen(command, env=environment(recorded), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    previous = {
-        number: signal.signal(number, lambda n, _: _pass_on(child, n)) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
+    signals = Signals(child)
+    with signals.handed_on():
         pumps = [
             _pump(child.stdout, sys.stdout.buffer, recorded, "stdout"),
             _pump(child.stderr, sys.stderr.buffer, recorded, "stderr"),
@@ -110,27 +110,7 @@ def _run(command: list[str], recorded: Run) -> int:
         code = child.wait()
         for pump in pumps:
             pump.join(timeout=5)  # a daemon started by the program may keep the pipe open
-        return code
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _pass_on(child: subprocess.Popen[bytes], number: int) -> None:
-    """Send our signal to the program.
-
-    Ctrl-C is not sent: the terminal has sent it already, and a second one would interrupt the
-    program's cleanup.
-    """
-    if number != signal.SIGINT or not _in_foreground():
-        child.send_signal(number)
-
-
-def _in_foreground() -> bool:
-    try:
-        return os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
-    except (OSError, ValueError):  # not a terminal
-        return False
+        return code, signals.last
 
 
 def _pump(source: IO[bytes] | None, out: IO[bytes], recorded: Run, stream: str) -> threading.Thread:
@@ -140,8 +120,9 @@ def _pump(source: IO[bytes] | None, out: IO[bytes], recorded: Run, stream: str) 
     def pump() -> None:
         lines = 0
         for line in iter(source.readline, b""):
-            out.write(line)
-            out.flush()
+            with contextlib.suppress(OSError):  # a closed terminal, `| head`: the program and the run go on
+                out.write(line)
+                out.flush()
             last_state = line.rstrip(b"\r\n").rpartition(b"\r")[2]  # a progress bar redraws one line
             text = last_state.decode("utf-8", "replace")
             lines += bool(text)

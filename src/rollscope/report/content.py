@@ -20,6 +20,7 @@ from rollscope.views.health.report import health
 from rollscope.views.health.vital_sign import VitalSign
 from rollscope.views.samples.sample_list import PickedSample, best_median_worst
 from rollscope.views.summary.config_facts import config_facts, flat_config
+from rollscope.views.summary.trained_steps import trained_steps
 from rollscope.visible import visible
 
 POINTS = 240  # buckets of a chart: more than its pixels would not show
@@ -104,8 +105,8 @@ def text(value: object) -> str:
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     facts, step = run.facts, run.record().get("step")
-    steps = None if step is None else f"{int(step) + 1:,}"
-    first = [("state", run.state), ("steps", steps), ("why it ended", facts.get("reason"))]
+    steps = trained_steps(run) or (0 if step is None else int(step) + 1)  # an import has no clocks
+    first = [("state", run.state), ("steps", f"{steps:,}" if steps else None), ("why it ended", facts.get("reason"))]
     named = [(key, facts.get(key)) for key in ("project", "algorithm", "framework")]
     known = [(key, text(value)) for key, value in [*first, *named] if value]
     return known + [(text(key), text(value)) for key, value in config_facts(run) if key not in dict(known)]

@@ -191,6 +191,7 @@ class OverviewShape(TypedDict):
     useful: UsefulShape | None
     samples: list[PickedSample]
     samples_step: int | None
+    samples_stepless: int  # that name no step, and are in none of these numbers if others name one
     reward_range: list[float | None]
     facts: list[list[str]]
 

@@ -15,7 +15,8 @@ from rollscope.errors import CannotWrite
 from rollscope.sources import Item, Keep, Mark, Points, Records, Restart, RunStart, Skipped, SourceError
 from rollscope.sources.intake.follow.followed import Followed, state
 from rollscope.sources.intake.guest.guest import Guest
-from rollscope.sources.intake.guest.into import Into
+from rollscope.sources.intake.guest.into import KIND, Into, Placed
+from rollscope.sources.intake.guest.stepless import Stepless
 from rollscope.sources.sandbox.limits import UNLIMITED, Limits
 from rollscope.sources.sandbox.reader import Broken, Ended, Reader
 
@@ -23,18 +24,16 @@ from .cursors import Cursors, stored
 from .entries import children, looks_like_a_log, refusal, signature, unknown
 from .evaluation import content_digest
 from .media import keep
+from .open_targets import OpenTargets
 from .report import Report
 from .writing import writing
 
 if TYPE_CHECKING:
-    from rollscope.sources.intake.guest.into import Placed
-
     from .target import Target
 
 __all__ = ["Importer", "Report"]
 
 Progress = Callable[[Path, int, int], None]
-OPEN = 64  # logs that are open at the same time
 
 
 class Importer:
@@ -61,9 +60,10 @@ class Importer:
         self._live = live
         self._trust = trust
         self._reader = Reader(limits or (UNLIMITED if trust else Limits()), everywhere=trust)
-        self._targets: dict[tuple[str, str], Target] = {}
+        self._targets = OpenTargets(root, live, None if into is None else into.attempt)
         self._cursors: Cursors = {}
-        self._guest = None if into is None or self._evaluations else Guest(root, into)
+        self._stepless = Stepless()
+        self._guest = None if into is None or self._evaluations else Guest(root, into, self._stepless)
         self._ended: dict[str, tuple[tuple[int, int], Skipped]] = {}  # path -> signature, why reading it was ended
         self._followed = Followed() if live else None
 
@@ -86,18 +86,29 @@ class Importer:
         paths = [path.absolute() for path in paths]
         self._reader.prepare(paths)
         self._cursors = stored(self.root, None if self._into is None or self._evaluations else self._into.run)
-        self._targets = {key: target for key, target in self._targets.items() if not target.is_stale}
-        for target in self._targets.values():  # a full disk may not have taken their last cursors
+        self._targets.drop_stale()
+        for target in self._targets:  # a full disk may not have taken their last cursors
             for path, cursor in target.cursors().items():
                 self._cursors.setdefault(path, {})[target.own] = cursor
         for given in paths:
             self._walk(given, report)
         if self._followed is not None:
             report.skipped += self._followed.settled()
-        for target in self._targets.values():
+        for target in self._targets:
             with writing(self.root):
                 target.save()
+        self.meet()
         return report
+
+    def meet(self, over: bool = False) -> None:
+        """Make one sample of each rollout that the run recorded after a dump had told it.
+
+        This is looked for if the last look is long enough ago, or following is `over`.
+        """
+        if self._guest is not None and (late := self._guest.late(over)):
+            self._targets.close()  # their logs are sealed
+            with writing(self.root):
+                self._guest.join(late)
 
     def rest(self) -> list[Skipped]:
         """What is wrong with files that were followed and may still have been written."""
@@ -161,13 +172,14 @@ class Importer:
         with writing(self.root):
             for target in dict.fromkeys(used):
                 self._settle(target, path, report)
-            self._close_oldest()
+            self._targets.close_oldest()
         return known
 
     def _stream(self, path: Path, report: Report, used: list[Target]) -> bool:
         cursors = self._cursors.get(str(path), {})
         since = {id: cursor for id, cursor in cursors.items() if cursor is not None}
         known = False
+        self._stepless.begin(path)
         for item in self._reader.read(path, since):
             if isinstance(item, str):
                 report.files[str(path)] = item
@@ -175,12 +187,11 @@ class Importer:
             else:
                 with writing(self.root):
                     self._put(item, path, report, used)
+        report.skipped += self._stepless.said(path)
         return known
 
     def _add(self, path: Path, report: Report, used: list[Target]) -> bool:
         """Import the evaluations of a file into the run, unless they are there."""
-        from rollscope.sources.intake.guest.into import KIND, Placed
-
         into = self._into
         assert into is not None
         if path.is_dir():
@@ -229,9 +240,11 @@ class Importer:
                 report.skipped += [Skipped(why, path) for why in target.write_rows(item)]
             case Mark():
                 target.commit(path, item.cursor)
+                self._stepless.mark(path)
                 self._progress(path, item.done, item.total)
             case Restart():
                 target.forget(path)
+                self._stepless.forget(path)
                 if self._followed is None or not self._followed.is_wrong(path):  # then it was half written
                     report.skipped.append(Skipped(item.why, path))
             case Keep() if (why := keep(path, target.folder / "media", item.name)) is not None:
@@ -246,17 +259,10 @@ class Importer:
             target.commit(path, {"step": placed.into.step})
 
     def _target(self, run: RunStart, path: Path) -> Target:
-        from .target import Target
-
-        attempt, own, prefix = None if self._into is None else self._into.attempt, None, ""
-        if self._guest is not None:
-            own = run.id
-            run, prefix = self._guest.start(run, path)
-        key = (run.id, run.kind)
-        target = self._targets.pop(key, None) or Target(self.root, run, self._live, attempt, own, prefix)
-        self._targets[key] = target  # the last one is the one that was used last
-        target.run = run
-        return target
+        if self._guest is None:
+            return self._targets.of(run, None, "")
+        start, prefix = self._guest.start(run, path)
+        return self._targets.of(start, run.id, prefix)
 
     def _settle(self, target: Target, path: Path, report: Report) -> None:
         """Add the catalogue's notes to a run, keep its cursor, and report what is new in it."""
@@ -282,17 +288,9 @@ class Importer:
         for target in dict.fromkeys(used):
             target.undo()
             if target.is_empty():
-                del self._targets[target.run.id, target.run.kind]
+                self._targets.drop(target)
                 used[:] = [other for other in used if other is not target]
-
-    def _close_oldest(self) -> None:
-        """Close logs if many are open: there may be thousands of runs. Followed runs stay open."""
-        while len(self._targets) > OPEN and not (self._live and self._into is None):
-            self._targets.pop(next(iter(self._targets))).close()
 
     def close(self) -> None:
         self._reader.close()
-        targets, self._targets = self._targets, {}
-        with writing(self.root), contextlib.ExitStack() as all_of_them:
-            for target in targets.values():
-                all_of_them.callback(target.close)
+        self._targets.close()

@@ -2,5 +2,5 @@
 
 Runs in a process of its own. Promises: a set appears whole or not at all; a log is removed only
 when a set has its bytes. Door: `python -m rollscope.store.seal RUN_DIR`, `logs.seal`,
-`compact.compact`, `publish`.
+`compact.compact`, `leave_out`, `publish`.
 """

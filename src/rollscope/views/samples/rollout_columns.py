@@ -17,15 +17,18 @@ from .sample_detail import sample_details
 MOST_STEPS = 8  # steps whose columns are kept
 Head = dict[str, Any]
 Packed = dict[str, NDArray[Any]]
-EMPTY: Head = {"step": None, "before": None, "after": None, "last": None, "groups": [], "ids": []}
+EMPTY: Head = {"step": None, "before": None, "after": None, "last": None, "stepless": 0, "groups": [], "ids": []}
 
 
-def rollout_columns(run: Run, step: int | None, texts: int) -> tuple[Head, Packed]:
+def rollout_columns(run: Run, step: int | None, texts: int, stepless: bool = False) -> tuple[Head, Packed]:
     """Head and columns of the step that `step` means, with the first `texts` samples in full.
 
-    If no sample names a step, they are those without one.
+    If no sample names a step, or with `stepless`, they are those without one.
     """
     at, before, after = sample_steps.near(run, step)
+    known = sample_steps.steps(run)
+    if stepless and len(known):
+        at, before, after = None, int(known[-1]), None
     if at is None and not run.has("samples"):
         return {**EMPTY, "asked": step}, {}
     table = recent_rollouts(run, at)
@@ -35,7 +38,8 @@ def rollout_columns(run: Run, step: int | None, texts: int) -> tuple[Head, Packe
         "asked": step,
         "before": before,
         "after": after,
-        "last": None if at is None else int(sample_steps.steps(run)[-1]),
+        "last": int(known[-1]) if len(known) else None,
+        "stepless": sample_steps.stepless(run),
         "ids": table.ids,
         "groups": table.groups,
         "tasks": table.tasks,

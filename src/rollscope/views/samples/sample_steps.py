@@ -14,11 +14,21 @@ from .coded import coded
 
 def steps(run: Run) -> NDArray[np.int64]:
     """Steps that have samples, ascending."""
-    return run.remember("steps with samples", lambda: _steps(run))
+    return _steps(run)[0]
 
 
-def _steps(run: Run) -> NDArray[np.int64]:
-    return np.sort(np.asarray(pc.unique(run.samples(columns=["step"], as_arrow=True)["step"].drop_null()), np.int64))
+def stepless(run: Run) -> int:
+    """How many samples name no step."""
+    return _steps(run)[1]
+
+
+def _steps(run: Run) -> tuple[NDArray[np.int64], int]:
+    return run.remember("steps with samples", lambda: _read(run))
+
+
+def _read(run: Run) -> tuple[NDArray[np.int64], int]:
+    column = run.samples(columns=["step"], as_arrow=True)["step"]
+    return np.sort(np.asarray(pc.unique(column.drop_null()), np.int64)), int(column.null_count)
 
 
 def newest(run: Run) -> int | None:

@@ -17,6 +17,7 @@ from rollscope.views.dictionary import stored_meanings
 
 from .config_facts import flat_config
 from .headline import evaluation, headline
+from .trained_steps import trained_steps
 
 SPARK_POINTS = 24
 RECENT_STEPS = 50  # whose median is the usual time of a step
@@ -62,7 +63,6 @@ def run_row(id: str, run: Run) -> RunRow:
     record = run.record()
     meanings = stored_meanings(run)
     reward, score = headline(run, meanings), evaluation(meanings)
-    steps, times = (run.steps()[column] for column in ("step", "time_ns"))
     return {
         "id": id,
         **{key: str(record.get(key) or "") for key in TEXTS},  # type: ignore[typeddict-item]
@@ -74,9 +74,9 @@ def run_row(id: str, run: Run) -> RunRow:
         "ended_ns": float(record.get("ended_ns") or 0),
         "heard_ns": 0.0,
         "step": record.get("step"),
-        "steps": _trained(run, steps, reward, score),
+        "steps": trained_steps(run, meanings),
         "steps_planned": record.get("steps_planned"),
-        "step_seconds": _step_seconds(times),
+        "step_seconds": _step_seconds(run.steps()["time_ns"]),
         "slot": 0,
         "spark": nullable.finite(run.series(reward, points=SPARK_POINTS)["mean"]) if reward else [],
         "headline": reward,
@@ -135,14 +135,6 @@ def _last_value(run: Run, name: str) -> Number:
         return None
     values = run.series(name)["value"]
     return strict_json.number(values[-1]) if len(values) else None
-
-
-def _trained(run: Run, steps: Any, reward: str, score: str) -> int:
-    """How many steps trained: an evaluation after the last update has a step of its own."""
-    rewarded = run.series(reward)["step"] if reward and score else steps
-    later = steps[steps > rewarded[-1]] if len(rewarded) else steps[:0]
-    only_evaluated = len(later) and np.isin(later, run.series(score)["step"]).all()
-    return len(steps) - (len(later) if only_evaluated else 0)
 
 
 def _step_seconds(times: Any) -> float | None:

@@ -212,7 +212,7 @@ function TimeBlock({ overview }) {
 
 /** @param {{overview: OverviewShape}} props */
 function SamplesBlock({ overview }) {
-  const SampleRow = useLater(() => import("../parts/sample-row.js").then((m) => m.SampleRow));
+  const rows = useLater(() => import("../parts/sample-row.js"));
   if (!overview.samples.length)
     return html`
       <section class="card block">
@@ -237,6 +237,7 @@ function SamplesBlock({ overview }) {
               : "This step has no samples."
           }
         </p>
+        ${rows && h(rows.Stepless, { overview })}
       </section>
     `;
   return html`
@@ -246,12 +247,13 @@ function SamplesBlock({ overview }) {
         <span>${overview.samples_step === null ? "of the run" : `step ${count(overview.samples_step)}`}</span>
       </h2>
       ${
-        SampleRow &&
+        rows &&
         overview.samples.map(({ sample, label }) => {
           const open = () => go({ open: `sample:${sample.id}` });
-          return h(SampleRow, { sample, label, range: overview.reward_range, open });
+          return h(rows.SampleRow, { sample, label, range: overview.reward_range, open });
         })
       }
+      ${rows && h(rows.Stepless, { overview })}
     </section>
   `;
 }

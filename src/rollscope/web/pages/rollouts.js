@@ -4,6 +4,7 @@
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { coloursOf } from "../base/samples/token-colors.js";
 import { count } from "../base/text/format.js";
+import { placeOf } from "../base/text/url.js";
 import { bind } from "../keys.js";
 import { say } from "../parts/frame/overlay.js";
 import { h, html } from "../parts/html.js";
@@ -71,7 +72,7 @@ export function Page() {
   return html`
     <div class=${groupInView.value || sampleInView.value ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
       <section class="left" aria-label="Groups of the step">
-        ${h(ListHead, {})}${h(OtherStep, { now })}${h(Done, {})}${left}
+        ${h(ListHead, {})}${h(OtherStep, { now })}${h(Stepless, { s: now.step })}${h(Done, {})}${left}
       </section>
       ${h(Reader, {})}${h(SampleFacts, {})}
     </div>
@@ -101,11 +102,7 @@ function Done() {
 /** A line that says that the samples are of another step than the caret.
  * @param {{now: import("../rollouts/selection.js").Loaded}} props */
 function OtherStep({ now: { step: s, at } }) {
-  if (s.step === null)
-    return html`
-      <p class="said">No sample of this run names a step.</p>
-    `;
-  if (s.step === at) return null;
+  if (s.step === null || s.step === at) return null;
   if (stepInView.value)
     return html`
       <p class="said">Step ${count(at)} has no samples. These are from step ${count(s.step)}.</p>
@@ -117,6 +114,28 @@ function OtherStep({ now: { step: s, at } }) {
       <span class="gap"></span>
       <button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>
         Show the evaluation
+      </button>
+    </p>
+  `;
+}
+
+/** A line about the samples that name no step: how many there are, and the way to them or back.
+ * @param {{s: import("../rollouts/selection.js").Loaded["step"]}} props */
+function Stepless({ s }) {
+  if (!s.stepless) return null;
+  if (s.last === null)
+    return html`
+      <p class="said">No sample of this run names a step.</p>
+    `;
+  const [one, here] = [s.stepless === 1, s.step === null];
+  const newest = here && s.ids.length < s.stepless ? `, of which these are the newest ${count(s.ids.length)}` : "";
+  const to = { ...(here ? { step: null, show: "" } : placeOf(null)), group: "", sample: "" };
+  return html`
+    <p class="said" data-stepless=${s.stepless}>
+      <span>${count(s.stepless)} ${one ? "sample names" : "samples name"} no step${newest}.</span>
+      <span class="gap"></span>
+      <button class="link" type="button" onClick=${() => go(to)}>
+        ${here ? "Show the steps" : one ? "Show it" : "Show them"}
       </button>
     </p>
   `;
@@ -152,7 +171,7 @@ function moveSample(by) {
  * @param {"before" | "after"} side */
 function moveStep(side) {
   const to = loaded.value?.step[side];
-  if (to !== null && to !== undefined) go({ step: to, group: "", sample: "" }, "replace");
+  if (to !== null && to !== undefined) go({ ...placeOf(to), group: "", sample: "" }, "replace");
 }
 
 /** The sample whose facts are shown. */

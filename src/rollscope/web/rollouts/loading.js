@@ -7,7 +7,7 @@ import { unpack } from "../base/chart/points.js";
 import { UNKNOWN, chosen, counts, fateOf, grouped, stepOf, usualFate } from "../base/samples/step-samples.js";
 import { step, ticks, view } from "../state.js";
 import { columns, get, part, post } from "../wire/api.js";
-import { fitting, loaded, opened, queryWords, shownSamples, stepInView, visits } from "./selection.js";
+import { fitting, loaded, opened, queryWords, shownSamples, stepInView, steplessInView, visits } from "./selection.js";
 import { beside, chosenFate } from "./view-words.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
@@ -23,14 +23,18 @@ let texts = Promise.resolve();
 const fetched = new Map();
 let loading = "";
 
-/** Fetch a step. Without `exact`, it is the newest step that was trained on.
- * @param {string} run @param {number} at @param {boolean} again @param {boolean} exact
+/** What to fetch: a step, the newest one that was trained on, or the samples that name no step.
+ * @typedef {"step" | "newest" | "stepless"} Which */
+
+/** Fetch a step.
+ * @param {string} run @param {number} at @param {boolean} again @param {Which} which
  * @returns {Promise<Fetched>} */
-function fetchStep(run, at, again = false, exact = true) {
-  const key = `${run} ${at} ${exact}`;
+function fetchStep(run, at, again = false, which = "step") {
+  const key = `${run} ${at} ${which}`;
   const known = again ? undefined : fetched.get(key);
   if (known) return known;
-  const question = `texts=${again ? 0 : textsToSend()}${exact ? `&step=${at}` : ""}`;
+  const place = { step: `&step=${at}`, newest: "", stepless: "&stepless=true" }[which];
+  const question = `texts=${again ? 0 : textsToSend()}${place}`;
   const reply = columns(`runs/${part(run)}/rollouts?${question}`).then((buffer) => {
     const { head, columns } = unpack(buffer);
     const { samples, ...rest } = head;
@@ -68,11 +72,11 @@ function settled(s) {
 }
 
 /** Load a step and show it, unless another is asked for meanwhile.
- * @param {string} run @param {number} at @param {boolean} again @param {boolean} exact */
-async function load(run, at, again, exact) {
-  const key = (loading = `${run} ${at} ${exact} ${again ? performance.now() : ""}`);
+ * @param {string} run @param {number} at @param {boolean} again @param {Which} which */
+async function load(run, at, again, which) {
+  const key = (loading = `${run} ${at} ${which} ${again ? performance.now() : ""}`);
   try {
-    const { step: next, samples } = await fetchStep(run, at, again, exact);
+    const { step: next, samples } = await fetchStep(run, at, again, which);
     if (key !== loading) return;
     batch(() => {
       if (loaded.value?.step.step !== next.step || loaded.value.run !== run) visits.value = {};
@@ -129,14 +133,16 @@ const runOnPage = computed(() => (view.value.page === "rollouts" ? view.value.ru
 export function follow() {
   let seen = ticks.peek();
   return effect(() => {
-    const [run, at, tick, exact] = [runOnPage.value, step.value, ticks.value, stepInView.value];
+    const [run, at, tick] = [runOnPage.value, step.value, ticks.value];
+    /** @type {Which} */
+    const which = steplessInView.value ? "stepless" : stepInView.value ? "step" : "newest";
     if (!run) return;
     const again = tick !== seen;
     seen = tick;
     clearTimeout(waiting);
     const now = performance.now();
-    if (now - last > 120) load(run, at, again, exact);
-    else waiting = setTimeout(() => load(run, at, again, exact), 120);
+    if (now - last > 120) load(run, at, again, which);
+    else waiting = setTimeout(() => load(run, at, again, which), 120);
     last = now;
   });
 }

@@ -6,6 +6,7 @@ import { filter, words } from "../base/samples/filter-words.js";
 import { MARK_WORDS } from "../base/samples/marks.js";
 import { chosen, counts, grouped, textOf, usualFate } from "../base/samples/step-samples.js";
 import { sideOf } from "../base/samples/tags.js";
+import { STEPLESS } from "../base/text/url.js";
 import { view } from "../state.js";
 import { marked } from "./kept/marks.js";
 import { beside, chosenFate, comparing, idsIn, setFate } from "./view-words.js";
@@ -30,6 +31,8 @@ export const groupInView = computed(() => view.value.group);
 export const sampleInView = computed(() => view.value.sample);
 /** True if the address has a step. */
 export const stepInView = computed(() => view.value.step !== null);
+/** True if the address asks for the samples that name no step. */
+export const steplessInView = computed(() => view.value.show === STEPLESS && !stepInView.value);
 /** The first step of the brush, to compare with. */
 export const rangeStart = computed(() => view.value.range?.[0] ?? null);
 /** The words of the search, and the environment of the address. */

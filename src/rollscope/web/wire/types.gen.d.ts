@@ -458,6 +458,7 @@ export interface OverviewShape {
   useful: UsefulShape | null;
   samples: PickedSample[];
   samples_step: number | null;
+  samples_stepless: number;
   reward_range: (number | null)[];
   facts: string[][];
 }

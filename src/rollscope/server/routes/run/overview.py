@@ -23,6 +23,7 @@ from rollscope.views.dictionary import stored_meanings
 from rollscope.views.health.report import Health, health
 from rollscope.views.health.vital_sign import VitalSign
 from rollscope.views.samples.sample_list import best_median_worst
+from rollscope.views.samples.sample_steps import stepless
 from rollscope.views.summary.config_facts import config_facts
 from rollscope.views.summary.reward_range import reward_range
 from rollscope.views.time.time_parts import time_parts
@@ -67,6 +68,7 @@ def overview(
             "useful": _useful(doctor.useful(run)),
             "samples": samples,
             "samples_step": samples_step,
+            "samples_stepless": stepless(reader),
             "reward_range": reward_range(reader, stored_meanings(reader), env),
             "facts": config_facts(reader),
         }

@@ -41,15 +41,20 @@ class TextAsk(TypedDict):
 
 @router.get("/runs/{run}/rollouts", response_class=Response, responses=PACKED)
 def index(
-    library: Lib, run: RunId, step: Step = None, texts: Annotated[int, Query(ge=0, le=MOST_SAMPLES)] = 0
+    library: Lib,
+    run: RunId,
+    step: Step = None,
+    texts: Annotated[int, Query(ge=0, le=MOST_SAMPLES)] = 0,
+    stepless: bool = False,
 ) -> Response:
     """The samples of a step without text: ids, groups, rewards, fates.
 
     A step without samples means the last before it that has some; no step means the newest that was
-    trained on. `texts` includes the first samples of the list in full, which saves a request.
+    trained on. `stepless` asks for the newest samples that name no step. `texts` includes the first
+    samples of the list in full, which saves a request.
     """
     with library.reading(run) as reader:
-        return reply(*rollout_columns(reader, step, texts))
+        return reply(*rollout_columns(reader, step, texts, stepless))
 
 
 @router.post("/runs/{run}/rollouts/samples", response_class=Response)

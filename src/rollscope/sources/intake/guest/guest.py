@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rollscope.sources import Points, Records, RunStart, Skipped, SourceError
+from rollscope.sources import Points, Records, RunStart, SourceError
 
 from .owners import Owners
+from .stepless import Stepless
 from .told import Told
 
 if TYPE_CHECKING:
@@ -18,18 +19,26 @@ if TYPE_CHECKING:
     from .into import Into
 
 
-LOST = "{} left out: the step is missing or not a whole number. Importing the file without --into keeps them"
-
-
 class Guest:
-    def __init__(self, root: Path, into: Into) -> None:
-        self._into = into
+    def __init__(self, root: Path, into: Into, stepless: Stepless) -> None:
+        self._root, self._into, self._stepless = root, into, stepless
         self._owners = Owners(root / into.run)
         self._told = Told(root / into.run)
 
     def look_again(self) -> None:
         """Let the next rows meet what the run has got since."""
         self._told.look_again()
+
+    def late(self, over: bool) -> dict[str, str]:
+        """Rollouts that the run recorded after a dump had told them: id in the dump -> id."""
+        return self._told.late(over)
+
+    def join(self, pairs: Mapping[str, str]) -> None:
+        """Make one sample of each."""
+        from .late import join
+
+        self._told.joined(pairs)
+        join(self._root, self._into, self._told.own, pairs)
 
     def start(self, run: RunStart, path: Path) -> tuple[RunStart, str]:
         """Where the rows of a source go, and what the ids of its samples begin with."""
@@ -51,14 +60,8 @@ class Guest:
 
     def rows(self, records: Records, path: Path, target: Target, report: Report) -> Records:
         """The rows that the run lacks, of those that say where they belong."""
-        placed = [row for row in records.rows if records.table != "samples" or not _is_lost(row)]
-        if lost := len(records.rows) - len(placed):
-            report.skipped.append(Skipped(LOST.format("1 row is" if lost == 1 else f"{lost:,} rows are"), path))
-        placed_records, told = self._told.place(Records(records.table, placed), target.prefix)
+        if records.table == "samples":
+            records = Records("samples", self._stepless.without(records.rows, path))
+        records, told = self._told.place(records, target.prefix)
         report.told[str(path)] += told
-        return placed_records
-
-
-def _is_lost(row: Mapping[str, Any]) -> bool:
-    """True for a rollout that names no step. A row without words adds to one that does."""
-    return "step" not in row and (row.get("prompt") is not None or row.get("completion") is not None)
+        return records

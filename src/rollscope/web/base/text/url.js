@@ -139,6 +139,11 @@ export function elsewhere(view, run, page) {
   return { ...view, ...blank, ...other, page, run };
 }
 
+/** In the address: the samples that name no step. */
+export const STEPLESS = "no-step";
+/** Where the samples of a step are, or those that name none. @param {number | null} step */
+export const placeOf = (step) => ({ step, show: step === null ? STEPLESS : "" });
+
 /** Escape only what a path part or a query value needs, so that addresses stay readable.
  * @param {string} text */
 const encode = (text) =>

@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { count, duration, worded } from "../../base/text/format.js";
+import { placeOf } from "../../base/text/url.js";
 import { idsAsText } from "../../rollouts/view-words.js";
 import { href, view } from "../../state.js";
 import { part } from "../../wire/api.js";
@@ -34,7 +35,7 @@ export function SampleDetails({ id, title }) {
   ];
   const inGroup = {
     page: "rollouts",
-    step: s.step,
+    ...placeOf(s.step),
     group: s.group,
     sample: idsAsText([s.id]),
     view: "all",
@@ -54,7 +55,7 @@ export function SampleDetails({ id, title }) {
         )}
     </dl>
     ${
-      s.group && s.step !== null
+      s.group
         ? html`
             <p><a href=${href(inGroup)}>Compare with its group</a></p>
           `

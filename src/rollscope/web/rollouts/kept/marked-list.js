@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { query } from "../../base/samples/filter-words.js";
 import { count, plural } from "../../base/text/format.js";
+import { placeOf } from "../../base/text/url.js";
 import { h, html } from "../../parts/html.js";
 import { ModelLine } from "../../parts/model-text.js";
 import { go, view } from "../../state.js";
@@ -93,7 +94,7 @@ function Sets() {
 function Row({ one, on, range }) {
   const reward = typeof one.reward === "number" ? one.reward : NaN;
   const words = [...one.labels, ...one.sets.map((set) => `in ${set}`)].join(", ");
-  const open = () => go({ step: one.step ?? view.value.step, group: one.group, sample: idsAsText([one.id]) });
+  const open = () => go({ ...placeOf(one.step), group: one.group, sample: idsAsText([one.id]) });
   return html`
     <div
       class=${on ? "group hit at" : "group hit"}

@@ -6,6 +6,7 @@ import { computed, signal } from "@preact/signals";
 import { useCallback, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { count, plural } from "../../base/text/format.js";
 import { query } from "../../base/samples/filter-words.js";
+import { placeOf } from "../../base/text/url.js";
 import { h, html } from "../../parts/html.js";
 import { ModelLine } from "../../parts/model-text.js";
 import { go, lastStep, tape, view } from "../../state.js";
@@ -39,8 +40,7 @@ export const hitCounts = computed(() => {
 const inList = (hit, list) => list === "all" || hit.fate === list;
 
 /** Open the sample of a hit. @param {Hit} hit @param {"push" | "replace"} [how] */
-const openHit = (hit, how) =>
-  go({ step: hit.step ?? view.value.step, group: hit.group, sample: idsAsText([hit.id]) }, how);
+const openHit = (hit, how) => go({ ...placeOf(hit.step), group: hit.group, sample: idsAsText([hit.id]) }, how);
 
 /** Go to the next hit (1) or the one before (-1). @param {number} by */
 export function moveHit(by) {
