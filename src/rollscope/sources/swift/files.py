@@ -10,16 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources import Item, Since
 from rollscope.sources.dumps import columns
 from rollscope.sources.dumps.place import Place, Spot
 from rollscope.sources.dumps.stream import Row, Tables, growing
 from rollscope.sources.intake.gather import digest, number, whole
 from rollscope.sources.intake.tables import text
+from rollscope.sources.jsonl import first, numbers
 
-from . import Item, Since
-from .jsonl import first, numbers
-
-NAMES = ("swift", "ms-swift")
 AXIS = "global_step/max_steps"
 OWN = ("step", "gen_step", "prompt", "completion", "advantages", "reward", "entropy")
 
