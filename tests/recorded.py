@@ -79,6 +79,11 @@ READ = (
         "numbers, samples, groups, turns, spans, evaluations",
         "with archives that its own event logger wrote",
     ),
+    _row(
+        *("swift", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
+        "with the package on the CPU, its transformers engine and a tiny model",
+    ),
     _row("miles", FILES, "samples, groups, tokens, log-probabilities, versions, turns", FORMAT),
     _row("slime", FILES, "samples, groups, tokens, log-probabilities, versions, evaluations", FORMAT),
     _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
@@ -11,6 +12,7 @@ from rollscope.sources.live.quiet import quiet
 from rollscope.sources.trl.callback import RollscopeCallback, kind
 
 from .rollouts import Rollouts
+from .spans import Parts
 
 
 def callback(args: Any, trainer: Any) -> TrainerCallback:
@@ -24,10 +26,18 @@ def _made(args: Any, trainer: Any) -> RollscopeCallback:
     algorithm = kind(args)
     if algorithm.endswith("trainingarguments"):  # of several tasks, such as SFT and embeddings
         algorithm = ""
-    made = RollscopeCallback(framework=_dialect(algorithm), algorithm=algorithm)
+    made = RollscopeCallback(framework=_dialect(algorithm), algorithm=algorithm, **_named(args))
     made.trainer = trainer
-    quiet(Rollouts(trainer, made).watch)()  # a trainer that is not as we know it trains all the same
+    for listener in (Rollouts(trainer, made), Parts(trainer, made)):
+        quiet(listener.watch)()  # a trainer that is not as we know it trains all the same
     return made
+
+
+def _named(args: Any) -> dict[str, str]:
+    """The model and the version of its output, `output/MODEL/v0-DATE`, where the run was not given a name."""
+    if args.run_name not in (None, args.output_dir):
+        return {}
+    return {"name": "/".join(Path(args.output_dir).parts[-2:])}
 
 
 def _dialect(algorithm: str) -> str:

@@ -76,7 +76,7 @@ def _row(mask: Array, i: int, streams: dict[str, Array], sample: Any) -> Row:
 
 
 def _ids(encoded: Any, mask: Array) -> tuple[list[int] | None, int | None]:
-    """The tokens of the response and the length of the prompt; None if they are not those of the row."""
+    """The tokens of the response and the length of the prompt; None if these are not the row's."""
     ids, labels = (_list((encoded or {}).get(name)) for name in ("input_ids", "labels"))
     if ids is None or labels is None or len(ids) != len(labels):
         return None, None
