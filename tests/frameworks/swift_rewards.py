@@ -30,15 +30,17 @@ class Rare(ORM):
 
 
 class Asks(MultiTurnScheduler):
-    """Every answer calls a tool, whose result follows; the second answer is the last one."""
+    """The first answer is made to call a tool, whose result follows; the second ends it."""
 
     def check_finished(self, infer_request: Any, response_choice: Any, current_turn: int) -> bool:
         return current_turn >= 2
 
     def step(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
+        wrote, call = list(response_choice.token_ids), self.tokenizer.encode(CALL)
         infer_request.messages[-1]["content"] += CALL
         infer_request.messages.append({"role": "tool", "content": "4"})
-        return {"infer_request": infer_request}
+        known = {"response_token_ids": wrote + call, "response_loss_mask": [1] * len(wrote) + [0] * len(call)}
+        return {"infer_request": infer_request, **known}
 
 
 orms.update({"digit": Digit, "brevity": Brevity, "rare": Rare})

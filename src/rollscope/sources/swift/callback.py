@@ -34,7 +34,7 @@ def _made(args: Any, trainer: Any) -> RollscopeCallback:
 
 
 def _named(args: Any) -> dict[str, str]:
-    """The model and the version of its output, `output/MODEL/v0-DATE`, where the run was not given a name."""
+    """`MODEL/v0-DATE`, the end of the output folder, where the run was given no name."""
     if args.run_name not in (None, args.output_dir):
         return {}
     return {"name": "/".join(Path(args.output_dir).parts[-2:])}

@@ -7,9 +7,11 @@ and entropies of the loss are joined to the samples of its rows.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from rollscope.sources.live.text import Decoder
 from rollscope.sources.live.wrap import after, around
 from rollscope.sources.trl.callback import RollscopeCallback
 
@@ -71,7 +73,7 @@ class Rollouts:
     def _complete(self, scored: Scored, rows: list[Row], training: bool) -> Iterator[dict[str, Any]]:
         """The samples of the batch. Without rows if other ranks have a part of them."""
         about, leaves_out = self._about(training), training and self.trainer.overlong_filter
-        for i, one in enumerate(scored.columns(str(self._batches))):
+        for i, one in enumerate(scored.columns(str(self._batches), self._decoder)):
             one |= about
             if i < len(rows):
                 one |= rows[i].columns()
@@ -86,6 +88,10 @@ class Rollouts:
         if self.trainer.kl_in_reward and self.trainer.beta and one["reward"] is not None:
             one["score"] = one["reward"]
             one["reward"] -= self.trainer.beta * row.kl()
+
+    @functools.cached_property
+    def _decoder(self) -> Decoder:
+        return Decoder.of_own(self.trainer.processing_class)
 
     def _about(self, training: bool) -> dict[str, Any]:
         """What the samples of a batch have in common."""
@@ -107,7 +113,7 @@ class Rollouts:
         found = []
         for number, (samples, rewards) in enumerate(rounds):
             scored = Scored.of(self.trainer, samples, rewards, training=True)
-            columns = zip(samples, scored.columns(f"{self._batches}.r{number}"), strict=True)
+            columns = zip(samples, scored.columns(f"{self._batches}.r{number}", self._decoder), strict=True)
             found += [{**one, **about} for sample, one in columns if id(sample) not in used]
         return found
 

@@ -10,6 +10,7 @@ from rollscope.sources.dumps import columns
 from rollscope.sources.dumps.chat import Chat
 from rollscope.sources.intake.gather import digest, number
 from rollscope.sources.intake.tables import text
+from rollscope.sources.live.text import Decoder
 from rollscope.sources.trl.turns import turns
 
 from .calls import with_calls
@@ -44,7 +45,7 @@ class Scored(NamedTuple):
             None if trainer.dynamic_num_samples else int(size),
         )
 
-    def columns(self, batch: str) -> Iterator[Column]:
+    def columns(self, batch: str, decoder: Decoder) -> Iterator[Column]:
         """Every sample, in a batch of this name."""
         parts: dict[str, count[int]] = {}
         for i, (one, rewards) in enumerate(zip(self.samples, self.rewards, strict=True)):
@@ -54,7 +55,7 @@ class Scored(NamedTuple):
             else:
                 group, repeat = divmod(self.first + i, self.size)
                 place = {"id": f"{batch}.{self.first + i}", "group": f"{batch}.{group}", "repeat": repeat}
-            yield {**place, **_said(one), **self._got(rewards), **_ended(one)}
+            yield {**place, **_said(one, decoder), **self._got(rewards), **_ended(one)}
 
     def _got(self, rewards: list[float]) -> Column:
         """The rewards; NaN means that the function returned nothing, and is left out."""
@@ -63,9 +64,9 @@ class Scored(NamedTuple):
         return {"rewards": known, "reward": sum(weighted) if weighted else None}
 
 
-def _said(one: Any) -> Column:
+def _said(one: Any, decoder: Decoder) -> Column:
     """What was asked and what the policy said. Answers in a dataset's history are of the prompt."""
-    messages = with_calls([dict(message) for message in one.messages])
+    messages = with_calls([_worded(message, decoder) for message in one.messages])
     lengths = _lengths(one)
     wrote = [i for i, message in enumerate(messages) if message.get("role") == "assistant"][-len(lengths) :]
     first = wrote[0] if wrote else len(messages)
@@ -79,6 +80,15 @@ def _said(one: Any) -> Column:
         "turns": _turns(messages[first:], lengths),
         "answer": next((text(one.extra[name]) for name in ANSWERS if one.extra.get(name) is not None), None),
     }
+
+
+def _worded(message: Column, decoder: Decoder) -> Column:
+    """A message in words: of several turns, ms-swift keeps the first ones as tokens."""
+    content = message.get("content")
+    ids = content.get("token_ids", content.get("input_ids")) if isinstance(content, dict) else content
+    if not isinstance(ids, list) or not ids or not all(isinstance(id, int) for id in ids):
+        return dict(message)
+    return {**message, "content": decoder.texts([ids])[0]}
 
 
 def _lengths(one: Any) -> list[int | None]:
