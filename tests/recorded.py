@@ -84,6 +84,11 @@ READ = (
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
         "with the package on the CPU, its transformers engine and a tiny model",
     ),
+    _row(
+        *("art", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, evaluations",
+        "with the package's own `model.log` on the CPU, and scripted answers",
+    ),
     _row("miles", FILES, "samples, groups, tokens, log-probabilities, versions, turns", FORMAT),
     _row("slime", FILES, "samples, groups, tokens, log-probabilities, versions, evaluations", FORMAT),
     _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),

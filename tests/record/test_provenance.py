@@ -63,7 +63,9 @@ def test_a_fork_of_the_program_at_any_instant_does_not_hold_the_answer_back(tmp_
     """A data loader that forks while git runs used to keep a training waiting at its end."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     known = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
-    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True, env=os.environ | known)
+    subprocess.run(
+        ["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True, env=os.environ | known
+    )
     done = subprocess.run(
         [sys.executable, "-c", FORKS], cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False
     )

@@ -51,7 +51,7 @@ class Scored(NamedTuple):
         for i, (one, rewards) in enumerate(zip(self.samples, self.rewards, strict=True)):
             if self.size is None:
                 part = next(parts.setdefault(one.request_id, count()))
-                place = {"id": f"{batch}.{one.request_id}.{part}", "group": f"{batch}.{one.prompt_id}"}
+                place: Column = {"id": f"{batch}.{one.request_id}.{part}", "group": f"{batch}.{one.prompt_id}"}
             else:
                 group, repeat = divmod(self.first + i, self.size)
                 place = {"id": f"{batch}.{self.first + i}", "group": f"{batch}.{group}", "repeat": repeat}

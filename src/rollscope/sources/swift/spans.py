@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rollscope.sources.live.wrap import around
@@ -26,13 +27,16 @@ class Parts:
     def watch(self) -> None:
         for method, name in PARTS.items():
             if hasattr(self.trainer, method):
-                around(self.trainer, method, self._begin, lambda name=name: self._end(name))
+                around(self.trainer, method, self._begin, self._ending(name))
 
     def _begin(self, *_: Any) -> None:
         self._begun.append(time.time_ns())
 
-    def _end(self, name: str) -> None:
-        start, run = self._begun.pop(), self.callback.run
-        if run is not None:
-            step = self.trainer.state.global_step + (1 if self.trainer.model.training else 0)
-            run.log_span(name, start, time.time_ns(), step=step)
+    def _ending(self, name: str) -> Callable[[], None]:
+        def end() -> None:
+            start, run = self._begun.pop(), self.callback.run
+            if run is not None:
+                step = self.trainer.state.global_step + (1 if self.trainer.model.training else 0)
+                run.log_span(name, start, time.time_ns(), step=step)
+
+        return end
