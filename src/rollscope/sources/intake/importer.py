@@ -63,7 +63,7 @@ class Importer:
         self._reader = Reader(limits or (UNLIMITED if trust else Limits()), everywhere=trust)
         self._targets: dict[tuple[str, str], Target] = {}
         self._cursors: Cursors = {}
-        self._guest = None if into is None or self._evaluations else Guest(root, into)
+        self._guest = None if into is None or self._evaluations else Guest(root, into, live)
         self._ended: dict[str, tuple[tuple[int, int], Skipped]] = {}  # path -> signature, why reading it was ended
         self._followed = Followed() if live else None
 

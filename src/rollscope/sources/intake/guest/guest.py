@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollscope.sources import Points, Records, RunStart, Skipped, SourceError
 
+from .named import Named
 from .owners import Owners
 from .told import Told
 
@@ -22,8 +23,10 @@ LOST = "{} left out: the step is missing or not a whole number. Importing the fi
 
 
 class Guest:
-    def __init__(self, root: Path, into: Into) -> None:
+    def __init__(self, root: Path, into: Into, live: bool = False) -> None:
+        """With `live`, the run may be getting numbers of its own while files are read."""
         self._into = into
+        self._named = Named(root / into.run, into.writers) if live else None
         self._owners = Owners(root / into.run)
         self._told = Told(root / into.run)
 
@@ -44,7 +47,9 @@ class Guest:
 
     def numbers(self, points: Points, path: Path, target: Target, report: Report) -> Points:
         """The numbers that the run lacks."""
-        points, left = self._into.take(points, target.writer)
+        if self._named is not None:
+            self._named.meet(points.names)
+        points, left = self._into.take(points, target.writer, str(target.run.facts.get("framework") or ""))
         if left:
             report.kept.setdefault(str(path), set()).update(left)
         return points

@@ -16,6 +16,8 @@ from rollscope.catalog.evaluate import evaluate
 from rollscope.errors import BadInput
 from rollscope.sources import Points, Records, RunStart, SourceError
 
+from .named import tracked
+
 KIND = "evaluations"
 IDS = {"samples": ("id", "group"), "turns": ("sample",), "spans": ("sample", "group"), "evals": ("sample",)}
 
@@ -46,11 +48,15 @@ class Into:
             raise SourceError(start.alone)
         return RunStart(id=self.run, kind=f"{start.kind} of {start.id}", facts=start.facts)
 
-    def take(self, points: Points, writer: str) -> tuple[Points, list[str]]:
+    def take(self, points: Points, writer: str, framework: str = "") -> tuple[Points, list[str]]:
         """The numbers that no other writer has, at times of the run; and the other names."""
         for name in points.names:
             self.writers.setdefault(name, {writer})
-        left = [name for name in points.names if self.writers[name] != {writer}]
+        left = [
+            name
+            for name in points.names
+            if self.writers[name] != {writer} or self.writers.get(tracked(name, framework), {writer}) != {writer}
+        ]
         kept = _without(points, left) if left else points
         return replace(kept, time_ns=np.clip(kept.time_ns, self.begin_ns, self.end_ns)), left
 
