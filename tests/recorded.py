@@ -111,10 +111,16 @@ HOOKED = tuple(
 )
 # Their dumps lack the numbers of training: these go to a tracker.
 APART = ("areal", "miles", "nemo_rl", "rllm", "roll", "skyrl", "slime")
+# Their dumps have the numbers, and a tracker may get the same.
+BOTH = ("art", "prime_rl", "swift", "tinker")
 ROWS = (
     *READ,
     *HOOKED,
-    *(Row(row.framework, DUMPS, row.holds | {"numbers"}, BESIDE) for row in READ if row.framework in APART),
+    *(
+        Row(row.framework, DUMPS, row.holds | {"numbers"}, BESIDE)
+        for row in READ
+        if row.framework in (*APART, *BOTH) and row.way == FILES
+    ),
 )
 
 
