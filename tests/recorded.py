@@ -89,6 +89,11 @@ READ = (
         "numbers, samples, groups, tokens, log-probabilities, versions, turns, evaluations",
         "with the package's own `model.log` on the CPU, and scripted answers",
     ),
+    _row(
+        *("prime_rl", LIVE),
+        "samples, groups, tokens, log-probabilities, turns, evaluations",
+        "with verifiers on the CPU: its environment, server and traces; a scripted model and drawn tokens",
+    ),
     _row("miles", FILES, "samples, groups, tokens, log-probabilities, versions, turns", FORMAT),
     _row("slime", FILES, "samples, groups, tokens, log-probabilities, versions, evaluations", FORMAT),
     _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),

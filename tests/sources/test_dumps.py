@@ -139,7 +139,7 @@ def test_what_grows_or_is_written_again_is_not_doubled(tmp_path: Path) -> None:
     for name, path in world.paths.items():
         if name in grown:
             first = path.read_text().splitlines(keepends=True)[0]
-            for old, new in (('"t0"', '"t9"'), ('"traj_idx": 0', '"traj_idx": 9'), ('["4", "5"], "Acc', '["4", "6"], "Acc')):
+            for old, new in (('"t0"', '"t9"'), ('"traj_idx": 0', '"traj_idx": 9'), ('"5"], "Acc', '"6"], "Acc')):
                 first = first.replace(old, new)
             path.write_text(path.read_text() + first)
         else:
@@ -151,7 +151,7 @@ def test_what_grows_or_is_written_again_is_not_doubled(tmp_path: Path) -> None:
 
 
 def test_rollouts_that_ms_swift_writes_again_are_not_doubled(tmp_path: Path) -> None:
-    """It writes its latest rollouts whenever it logs, and the latest of all once more at the end."""
+    """It writes its latest rollouts whenever it logs, and once more at the end."""
     file, imported = WRITERS["swift"](tmp_path / "dumps"), Imported(tmp_path / "runs")
     first = json.loads(file.read_text())
     half = {name: [column[1], "6" if name == "completion" else column[1]] for name, column in first.items()}

@@ -203,7 +203,7 @@ def test_a_program_and_its_dumps_are_one_run(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("tracked", [True, False])
 @pytest.mark.parametrize("name", sorted(BOTH))
 def test_numbers_of_the_dumps_are_told_once(name: str, tracked: bool, tmp_path: Path) -> None:
-    """Also if the program logs them to a tracker, under names with a prefix as Hugging Face does."""
+    """Also if the program logs them to a tracker, as Hugging Face does with a prefix."""
     metric, logged = BOTH[name]
     run = trained(name, tmp_path, logged if tracked else "")
     rewards = [one for one in run.metrics()["name"] if one.rpartition("/")[2] in ("reward", "mean", "total")]
