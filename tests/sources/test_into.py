@@ -208,8 +208,8 @@ def test_numbers_of_the_dumps_are_told_once(name: str, tracked: bool, tmp_path: 
     run = trained(name, tmp_path, logged if tracked else "")
     rewards = [one for one in run.metrics()["name"] if one.rpartition("/")[2] in ("reward", "mean", "total")]
     assert rewards == [metric if tracked or name != "swift" else "reward"]
-    found = run.sql(f"SELECT step, value FROM metrics WHERE name = '{rewards[0]}'")
-    assert (found["step"].tolist(), found["value"].tolist()) == ([3], [0.5])
+    found = run.sql(f"SELECT step, value, clock FROM metrics WHERE name = '{rewards[0]}'")
+    assert (found["step"].tolist(), found["value"].tolist(), [*found["clock"]]) == ([3], [0.5], [None])
     samples = run.samples(where="step = 3 AND split = 'train' AND reward IS NOT NULL", columns=["reward"])
     assert sum(samples["reward"]) / len(samples["reward"]) == 0.5
 

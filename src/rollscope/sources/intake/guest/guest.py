@@ -24,9 +24,9 @@ LOST = "{} left out: the step is missing or not a whole number. Importing the fi
 
 class Guest:
     def __init__(self, root: Path, into: Into, live: bool = False) -> None:
-        """With `live`, the run may be getting numbers of its own while files are read."""
+        """With `live`, a run that is not over may get numbers of its own while files are read."""
         self._into = into
-        self._named = Named(root / into.run, into.writers) if live else None
+        self._named = Named(root / into.run, into.writers, into.over) if live and into.end_ns is None else None
         self._owners = Owners(root / into.run)
         self._told = Told(root / into.run)
 

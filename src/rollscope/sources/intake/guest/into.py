@@ -6,6 +6,7 @@ Evaluations, which name no step, are put at one, once, with the metrics they giv
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,6 +38,7 @@ class Into:
     writers: dict[str, set[str]] = field(default_factory=dict)  # name of a number -> who wrote it
     begin_ns: int | None = None
     end_ns: int | None = None
+    over: threading.Event | None = None  # set when the program that the run records has ended
 
     def start(self, digest: str) -> RunStart:
         """The same content goes to the same log, whatever its file is called."""
