@@ -214,6 +214,14 @@ def test_numbers_of_the_dumps_are_told_once(name: str, tracked: bool, tmp_path: 
     assert sum(samples["reward"]) / len(samples["reward"]) == 0.5
 
 
+def test_a_tracker_that_starts_long_after_the_files_is_waited_for(tmp_path: Path) -> None:
+    """ART starts W&B when it has written the numbers of the first step."""
+    metric, logged = BOTH["art"]
+    run = trained("art", tmp_path, f"import time; time.sleep(4); {logged}")  # several looks at the files
+    writers = run.sql(f"SELECT DISTINCT writer FROM metrics WHERE name = '{metric}'")["writer"]
+    assert len(writers) == 1 and series(run, metric) == {3: 0.5}
+
+
 def test_the_batches_of_skyrl_are_at_the_steps_of_its_numbers(tmp_path: Path) -> None:
     """Its batches have no rewards; the mean advantage of their tokens is logged."""
     run = trained("skyrl", tmp_path, APART["skyrl"])
