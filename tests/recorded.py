@@ -80,6 +80,21 @@ READ = (
         "numbers, samples, groups, turns, spans, evaluations",
         "with archives that its own event logger wrote",
     ),
+    _row(
+        *("swift", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, spans, evaluations",
+        "with the package on the CPU, its transformers engine and a tiny model",
+    ),
+    _row(
+        *("art", LIVE),
+        "numbers, samples, groups, tokens, log-probabilities, versions, turns, evaluations",
+        "with the package's own `model.log` on the CPU, and scripted answers",
+    ),
+    _row(
+        *("prime_rl", LIVE),
+        "samples, groups, tokens, log-probabilities, turns, evaluations",
+        "with verifiers on the CPU: its environment, server and traces; a scripted model and drawn tokens",
+    ),
     _row("miles", FILES, "samples, groups, tokens, log-probabilities, versions, turns", FORMAT),
     _row("slime", FILES, "samples, groups, tokens, log-probabilities, versions, evaluations", FORMAT),
     _row("nemo_rl", FILES, "samples, groups, tokens, log-probabilities, turns, evaluations", FORMAT),
@@ -102,10 +117,16 @@ HOOKED = tuple(
 )
 # Their dumps lack the numbers of training: these go to a tracker.
 APART = ("areal", "miles", "nemo_rl", "rllm", "roll", "skyrl", "slime")
+# Their dumps have the numbers, and a tracker may get the same.
+BOTH = ("art", "prime_rl", "swift", "tinker")
 ROWS = (
     *READ,
     *HOOKED,
-    *(Row(row.framework, DUMPS, row.holds | {"numbers"}, BESIDE) for row in READ if row.framework in APART),
+    *(
+        Row(row.framework, DUMPS, row.holds | {"numbers"}, BESIDE)
+        for row in READ
+        if row.framework in (*APART, *BOTH) and row.way == FILES
+    ),
 )
 
 

@@ -106,7 +106,7 @@ def test_the_page_of_batch_keys_computes_what_it_shows() -> None:
 
 def test_what_a_trainer_is_told_to_call_is_there_with_one_import() -> None:
     calls = sorted(set(re.findall(r"`(rollscope\.sources\.\w+\.attach)\(", (ROOT / "docs" / "sources.md").read_text())))
-    assert len(calls) == 4
+    assert len(calls) == 6
     subprocess.run(
         [sys.executable, "-c", f"import rollscope; assert all(map(callable, [{', '.join(calls)}]))"], check=True
     )

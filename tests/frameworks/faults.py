@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MODES = ("setup", "before", "after", "run", "disk", "renamed")  # the last one for veRL's batches
-SETUP = ("calling_trainer", "_begin", "_listen", "watch", "_watch", "begin", "__init__")  # what makes the hooks
+SETUP = (
+    "calling_trainer",
+    "_begin",
+    "_listen",
+    "watch",
+    "_watch",
+    "begin",
+    "_made",
+    "__init__",
+)  # what makes the hooks
 RUN = ("log", "log_samples", "log_span", "commit", "note", "should_stop", "finish")
 FREE = 20_000  # bytes that a full disk still takes
 now = {"mode": ""}

@@ -40,6 +40,14 @@ WHOLE = {  # name -> packages with all dependencies, in an environment of their 
         ]
     ],
 }
+LIVE: dict[str, list[list[str]]] = {  # environment -> pip install calls, for trainings that are recorded live
+    "swift-live": [["ms-swift==4.6.0", "trl<1.0", "transformers==5.19.0", "msgspec"]],
+    "verifiers-live": [["verifiers==0.4.0", "numpy"]],
+}
+TESTS = (
+    *("sources/test_packages.py", "sources/test_agentlightning.py"),
+    *("frameworks/test_art.py", "frameworks/test_swift.py", "frameworks/test_verifiers.py"),
+)
 
 
 def install(name: str, package: str, *needed: str) -> None:
@@ -76,8 +84,14 @@ def main() -> int:
     for name, calls in WHOLE.items():
         make(name, calls)
         write(name, python=name)
-    tests = [str(ROOT / "tests" / "sources" / name) for name in ("test_packages.py", "test_agentlightning.py")]
-    return subprocess.run([sys.executable, "-m", "pytest", *tests, *sys.argv[1:]], cwd=ROOT).returncode
+    for name, calls in LIVE.items():
+        make(name, calls)
+    tests = [str(ROOT / "tests" / name) for name in TESTS]
+    env = {**os.environ, "ROLLSCOPE_FRAMEWORKS_ALL": "1"}
+    patient = ("-o", "timeout=1800")  # the first test of a file waits for all its trainings
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *tests, *patient, *sys.argv[1:]], cwd=ROOT, env=env
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -123,6 +123,29 @@ def test_what_the_program_logs_is_recorded(library: str, where: str, bare: str, 
         assert series(run, "late") == {3: 1.0} and run.config["batch"] == 8
 
 
+def test_what_two_trackers_are_told_is_recorded_once(bare: str, tmp_path: Path) -> None:
+    """Some programs log to every tracker that they find, such as those of tinker-cookbook."""
+    (tmp_path / "program.py").write_text("""
+import trackio, wandb
+wandb.init(project="p", name="n")
+trackio.init(project="p", name="n")
+for i in range(5):
+    wandb.log({"loss": float(i), "own": 1.0}, step=i)
+    trackio.log({"loss": float(i), "other": 2.0 * i}, step=i)
+trackio.log({"own": 3.0}, step=9)
+wandb.finish()
+trackio.finish()
+""")
+    done = record(tmp_path, bare, "program.py")
+    assert done.returncode == 0, done.stderr[-2000:]
+    run = rs.open(tmp_path / "runs").run()
+    found = run.sql("SELECT name, step, value FROM metrics ORDER BY name, step")
+    told = list(zip(found["name"], found["step"].tolist(), found["value"].tolist(), strict=True))
+    steps = range(5)
+    own = [*(("own", i, 1.0) for i in steps), ("own", 9, 3.0)]
+    assert told == [*(("loss", i, float(i)) for i in steps), *(("other", i, 2.0 * i) for i in steps), *own]
+
+
 @pytest.mark.parametrize("where", ["installed", "not installed"])
 def test_the_example_records_metrics_and_its_table_of_samples(where: str, bare: str, tmp_path: Path) -> None:
     done = record(tmp_path, bare if where == "not installed" else sys.executable, str(SCRIPT))

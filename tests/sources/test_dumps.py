@@ -139,13 +139,37 @@ def test_what_grows_or_is_written_again_is_not_doubled(tmp_path: Path) -> None:
     for name, path in world.paths.items():
         if name in grown:
             first = path.read_text().splitlines(keepends=True)[0]
-            path.write_text(path.read_text() + first.replace('"t0"', '"t9"').replace('"traj_idx": 0', '"traj_idx": 9'))
+            for old, new in (('"t0"', '"t9"'), ('"traj_idx": 0', '"traj_idx": 9'), ('"5"], "Acc', '"6"], "Acc')):
+                first = first.replace(old, new)
+            path.write_text(path.read_text() + first)
         else:
             os.utime(path, ns=(1, 1))
     world.take()
     assert {name: len(world.samples(name, split_of(name))) - counts[name] for name in FRAMEWORKS} == {
         name: grown.get(name, 0) for name in FRAMEWORKS
     }
+
+
+def test_rollouts_that_ms_swift_writes_again_are_not_doubled(tmp_path: Path) -> None:
+    """It writes its latest rollouts whenever it logs, and once more at the end."""
+    file, imported = WRITERS["swift"](tmp_path / "dumps"), Imported(tmp_path / "runs")
+    first = json.loads(file.read_text())
+    half = {name: [column[1], "6" if name == "completion" else column[1]] for name, column in first.items()}
+    lines = [json.dumps(row) + "\n" for row in (first, {**first, "step": ["4", "4"]}, half, half)]
+    for count in range(1, len(lines) + 1):  # the file grows
+        file.write_text("".join(lines[:count]))
+        assert not imported.take(tmp_path / "dumps").skipped
+        found = imported.run().samples()
+        told = sorted(zip(found["step"].tolist(), found["completion"], strict=True))
+        assert told == [(3, "4"), (3, "5"), *([(3, "6")] if count > 2 else [])]
+
+
+def test_the_summary_of_ms_swift_is_no_fault(tmp_path: Path) -> None:
+    imported = Imported(tmp_path / "runs")
+    file = WRITERS["swift"](tmp_path / "dumps").parent / "logging.jsonl"
+    with file.open("a") as more:
+        more.write(json.dumps({"memory": 1.5, "log_history": [{"loss": 1.0}], "last_model_checkpoint": "x"}) + "\n")
+    assert not imported.take(tmp_path / "dumps").skipped
 
 
 def test_a_damaged_file_is_reported_and_the_others_are_imported(tmp_path: Path) -> None:

@@ -46,6 +46,13 @@ APART = {
     "skyrl": 'wandb.log({"loss/avg_raw_advantages": -0.2828}, step=3)',
     "areal": 'wandb.log({"ppo_actor/task_reward/avg": 0.5}, step=3)',
 }
+# Frameworks whose dumps have the numbers of training: what they log of them to a tracker.
+BOTH = {
+    "prime_rl": ("reward/mean", 'wandb.log({"reward/mean": 0.5}, step=3)'),
+    "tinker": ("env/all/reward/total", 'wandb.log({"env/all/reward/total": 0.5}, step=3)'),
+    "swift": ("train/reward", 'wandb.log({"train/reward": 0.5, "train/loss": 0.1, "train/global_step": 3})'),
+    "art": ("train/reward", 'wandb.log({"train/reward": 0.5, "training_step": 3})'),
+}
 SLIME_AXES = """
 for axis in ("train", "rollout", "eval"):
     wandb.define_metric(f"{axis}/step")
@@ -155,7 +162,12 @@ def test_tokens_without_a_sample_stay_apart(folder: Path, tmp_path: Path, capsys
     assert completions(folder) == []
 
 
-def trained(name: str, tmp_path: Path) -> Any:
+def axes_of(name: str) -> str:
+    axis = {"art": "training_step", "swift": "train/global_step"}.get(name)
+    return f'wandb.define_metric({axis!r})\nwandb.define_metric("train/*", step_metric={axis!r})' if axis else ""
+
+
+def trained(name: str, tmp_path: Path, logged: str) -> Any:
     """The run of a program that logs a number and dumps beside it."""
     (tmp_path / "dumps").mkdir()
     write_lines(tmp_path / "dumps" / "rollout_dump_data.step_1.jsonl", {"an": "older training's"})
@@ -167,9 +179,9 @@ from rollscope.store.store import open as stored  # without derived series
 from tests.sources import good_files
 from tests.sources.dump_files import WRITERS
 wandb.init(project="p", name="n", config={{}})
-{SLIME_AXES if "slime" in name or "miles" in name else ""}
+{SLIME_AXES if "slime" in name or "miles" in name else axes_of(name)}
 WRITERS[{name!r}](Path("dumps"))
-{APART[name]}
+{logged}
 wandb.finish()
 """)
     options = ("--dumps", str(tmp_path / "dumps"), "--dumps", str(tmp_path / "never"))
@@ -184,15 +196,37 @@ wandb.finish()
 @pytest.mark.parametrize("name", sorted({*APART} - {"skyrl"}))
 def test_a_program_and_its_dumps_are_one_run(name: str, tmp_path: Path) -> None:
     """The number that is logged is the mean of the samples at its step."""
-    run = trained(name, tmp_path)
+    run = trained(name, tmp_path, APART[name])
     (logged,) = [one for one in run.metrics()["name"] if "reward" in one or "score" in one]
     samples = run.samples(where="step = 3 AND split = 'train' AND reward IS NOT NULL", columns=["reward"])
     assert series(run, logged) == {3: sum(samples["reward"]) / len(samples["reward"])} == {3: 0.5}
 
 
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize("name", sorted(BOTH))
+def test_numbers_of_the_dumps_are_told_once(name: str, tracked: bool, tmp_path: Path) -> None:
+    """Also if the program logs them to a tracker, as Hugging Face does with a prefix."""
+    metric, logged = BOTH[name]
+    run = trained(name, tmp_path, logged if tracked else "")
+    rewards = [one for one in run.metrics()["name"] if one.rpartition("/")[2] in ("reward", "mean", "total")]
+    assert rewards == [metric if tracked or name != "swift" else "reward"]
+    found = run.sql(f"SELECT step, value, clock FROM metrics WHERE name = '{rewards[0]}'")
+    assert (found["step"].tolist(), found["value"].tolist(), [*found["clock"]]) == ([3], [0.5], [None])
+    samples = run.samples(where="step = 3 AND split = 'train' AND reward IS NOT NULL", columns=["reward"])
+    assert sum(samples["reward"]) / len(samples["reward"]) == 0.5
+
+
+def test_a_tracker_that_starts_long_after_the_files_is_waited_for(tmp_path: Path) -> None:
+    """ART starts W&B when it has written the numbers of the first step."""
+    metric, logged = BOTH["art"]
+    run = trained("art", tmp_path, f"import time; time.sleep(4); {logged}")  # several looks at the files
+    writers = run.sql(f"SELECT DISTINCT writer FROM metrics WHERE name = '{metric}'")["writer"]
+    assert len(writers) == 1 and series(run, metric) == {3: 0.5}
+
+
 def test_the_batches_of_skyrl_are_at_the_steps_of_its_numbers(tmp_path: Path) -> None:
     """Its batches have no rewards; the mean advantage of their tokens is logged."""
-    run = trained("skyrl", tmp_path)
+    run = trained("skyrl", tmp_path, APART["skyrl"])
     samples = run.samples(where="step = 3 AND split = 'train'", columns=["token_advantages"])
     advantages = np.concatenate([*samples["token_advantages"]])
     assert series(run, "loss/avg_raw_advantages") == {3: pytest.approx(advantages.mean(), abs=1e-4)}

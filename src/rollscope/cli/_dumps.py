@@ -38,7 +38,7 @@ class Dumps:
         self._framework: str | None = None
         self._thread: threading.Thread | None = None
         if paths:
-            self._importer = Importer(run.folder.parent, live=True, into=Into(run.id))
+            self._importer = Importer(run.folder.parent, live=True, into=Into(run.id, over=self._over))
             self._importer.leave(self._paths)
             self._watch = Watch(self._paths, SECONDS)
             self._thread = threading.Thread(target=self._follow, name="rollscope-dumps", daemon=True)

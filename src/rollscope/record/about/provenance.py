@@ -9,9 +9,11 @@ import contextlib
 import os
 import platform
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
 from rollscope import __version__
@@ -23,6 +25,7 @@ _VARIABLES = re.compile(
 )
 _INSTALLED = re.compile(r"([\w.]+)-([^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 CHANGED_FILES = 200  # that are listed at most
+SECONDS = 10.0  # that git may take for an answer
 
 
 def environment() -> dict[str, Any]:
@@ -47,13 +50,19 @@ def variables() -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": socket.gethostname(), "system": platform.platform(), "cpus": os.cpu_count()}
+    facts: dict[str, Any] = {"name": socket.gethostname(), "system": system(), "cpus": os.cpu_count()}
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         facts["memory_bytes"] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():  # reading would otherwise make a context
         facts["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return facts
+
+
+def system() -> str:
+    """As `platform.platform()`, which starts a process to learn the processor."""
+    known, library = platform.uname(), "".join(platform.libc_ver())
+    return "-".join([known.system, known.release, known.machine, *(["with", library] if library else [])])
 
 
 def packages() -> dict[str, str]:
@@ -89,9 +98,27 @@ def git() -> dict[str, Any] | None:
 
 
 def _git(*words: str) -> str | None:
-    command = ["git", *words]
+    """What git prints, by way of a file.
+
+    A training forks (its data loaders do). A fork has the ends of all pipes that are open at that
+    instant, so a pipe of ours would stay open, and be waited for, until that fork ends. Without
+    `close_fds`, Python opens none to start a process.
+    """
+    if (git := shutil.which("git")) is None:
+        return None
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False, errors="replace")
+        with tempfile.TemporaryFile() as out:
+            process = subprocess.Popen([git, *words], stdout=out, stderr=subprocess.DEVNULL, close_fds=False)
+            code = _ended(process)
+            out.seek(0)
+            return out.read().decode(errors="replace").strip() if code == 0 else None
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()

@@ -9,7 +9,8 @@ from rollscope.sources.intake.gather import number
 from rollscope.sources.live.values import scalar
 
 AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
-STEPS = {*AXES, "eval/snapshot/training_step"}  # axes that count optimiser updates; tinker-cookbook has the last
+# Axes that count optimiser updates; ART and tinker-cookbook have the last two.
+STEPS = {*AXES, "training_step", "eval/snapshot/training_step"}
 # slime and miles number rollouts, in their dumps too. They update once after each, unless batches
 # are smaller.
 ROLLOUTS, UPDATES = {"rollout/step", "eval/step"}, "train/step"

@@ -21,11 +21,14 @@ from .axes import Axes
 from .objects import Objects
 from .steps import Calls, Steps
 
+Said = tuple[int, str | None, float]  # step, clock and value of a number
+
 
 class Captured:
     """The run that one `init` of one library started."""
 
     count: dict[str, int] = {}  # library -> how often it was initialised
+    last: dict[tuple[str | None, str], tuple[str, Said]] = {}  # run and name -> who logged it last, and what
 
     def __init__(self, library: str, off: bool = False) -> None:
         self._library, self._off = library, off
@@ -118,13 +121,22 @@ class Captured:
         if not self._is_on():
             return
         values = numbers(flat)
+        fresh = {name: value for name, value in values.items() if self._is_new(name, (step, clock, value))}
         for split, some in by_split(
-            values, lambda name: name.startswith(("eval/", "val/", "val-", "val_", "validation"))
+            fresh, lambda name: name.startswith(("eval/", "val/", "val-", "val_", "validation"))
         ):
             self._run.log(some, step=step, split=split, clock=clock)
         self._guess(values, step)
         if len(values) < len(flat) and self._objects is not None:
             self._objects.record({name: raw for name, raw in flat.items() if name not in values}, step)
+
+    def _is_new(self, name: str, said: Said) -> bool:
+        """False if another library has just logged the same: some programs log to all they find."""
+        library, last = Captured.last.get((self.id, name), (self._library, None))
+        if library != self._library and last == said:
+            return False
+        Captured.last[self.id, name] = self._library, said
+        return True
 
     def _guess(self, values: Mapping[str, float], step: int) -> None:
         """Guess the framework once names come again: by then all of a step are known."""

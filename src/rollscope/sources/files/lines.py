@@ -28,3 +28,15 @@ def lines(path: Path, at: int = 0) -> Iterator[tuple[int, bytes | None, int]]:
                 length += len(raw)
             yield at, None, at + length
             at += length
+
+
+def before(path: Path, at: int) -> bytes:
+    """The line that ends at an offset; nothing if there is none, or if it is too long."""
+    with path.open("rb") as file:
+        begin, found = at, b""
+        while begin > 0 and b"\n" not in found[:-1] and len(found) <= LONGEST:
+            begin = max(0, begin - PIECE)
+            file.seek(begin)
+            found = file.read(at - begin)
+    line = found[found.rfind(b"\n", 0, len(found) - 1) + 1 :]
+    return line if len(line) <= LONGEST else b""

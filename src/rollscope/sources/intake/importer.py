@@ -63,7 +63,7 @@ class Importer:
         self._targets = OpenTargets(root, live, None if into is None else into.attempt)
         self._cursors: Cursors = {}
         self._stepless = Stepless()
-        self._guest = None if into is None or self._evaluations else Guest(root, into, self._stepless)
+        self._guest = None if into is None or self._evaluations else Guest(root, into, self._stepless, live)
         self._ended: dict[str, tuple[tuple[int, int], Skipped]] = {}  # path -> signature, why reading it was ended
         self._followed = Followed() if live else None
 

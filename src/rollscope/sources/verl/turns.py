@@ -71,7 +71,7 @@ def _turns(text: str, wrote: bool, tokens: int, calls: Calls) -> tuple[list[Turn
     """The turns in a stretch, and the calls in it that wait for an answer."""
     if not wrote:
         return _told(text, tokens, calls), _NO_CALLS
-    made = [*_calls(text)] if OPENS in text else _NO_CALLS
+    made = [*calls_in(text)] if OPENS in text else _NO_CALLS
     return [Turn("assistant", text, tokens, "tool" if made else None)], made
 
 
@@ -83,7 +83,7 @@ def _starts(mask: Lists) -> Array:
     return begins.nonzero()[0]
 
 
-def _calls(text: str) -> Iterator[tuple[str, str]]:
+def calls_in(text: str) -> Iterator[tuple[str, str]]:
     """(name, arguments) of the calls in what the policy wrote."""
     for words in CALL.findall(text):
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rollscope.sources import Points, Records, RunStart, SourceError
 
+from .named import Named
 from .owners import Owners
 from .stepless import Stepless
 from .told import Told
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 
 class Guest:
-    def __init__(self, root: Path, into: Into, stepless: Stepless) -> None:
+    def __init__(self, root: Path, into: Into, stepless: Stepless, live: bool = False) -> None:
+        """With `live`, a run that is not over may get numbers of its own while files are read."""
         self._root, self._into, self._stepless = root, into, stepless
+        self._named = Named(root / into.run, into.writers, into.over) if live and into.end_ns is None else None
         self._owners = Owners(root / into.run)
         self._told = Told(root / into.run)
 
@@ -53,7 +56,9 @@ class Guest:
 
     def numbers(self, points: Points, path: Path, target: Target, report: Report) -> Points:
         """The numbers that the run lacks."""
-        points, left = self._into.take(points, target.writer)
+        if self._named is not None:
+            self._named.meet(points.names)
+        points, left = self._into.take(points, target.writer, str(target.run.facts.get("framework") or ""))
         if left:
             report.kept.setdefault(str(path), set()).update(left)
         return points

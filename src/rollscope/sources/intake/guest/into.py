@@ -6,6 +6,7 @@ Evaluations, which name no step, are put at one, once, with the metrics they giv
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 from rollscope.catalog.evaluate import evaluate
 from rollscope.errors import BadInput
 from rollscope.sources import Points, Records, RunStart, SourceError
+
+from .named import tracked
 
 KIND = "evaluations"
 IDS = {"samples": ("id", "group"), "turns": ("sample",), "spans": ("sample", "group"), "evals": ("sample",)}
@@ -35,6 +38,7 @@ class Into:
     writers: dict[str, set[str]] = field(default_factory=dict)  # name of a number -> who wrote it
     begin_ns: int | None = None
     end_ns: int | None = None
+    over: threading.Event | None = None  # set when the program that the run records has ended
 
     def start(self, digest: str) -> RunStart:
         """The same content goes to the same log, whatever its file is called."""
@@ -46,11 +50,15 @@ class Into:
             raise SourceError(start.alone)
         return RunStart(id=self.run, kind=f"{start.kind} of {start.id}", facts=start.facts)
 
-    def take(self, points: Points, writer: str) -> tuple[Points, list[str]]:
+    def take(self, points: Points, writer: str, framework: str = "") -> tuple[Points, list[str]]:
         """The numbers that no other writer has, at times of the run; and the other names."""
         for name in points.names:
             self.writers.setdefault(name, {writer})
-        left = [name for name in points.names if self.writers[name] != {writer}]
+        left = [
+            name
+            for name in points.names
+            if self.writers[name] != {writer} or self.writers.get(tracked(name, framework), {writer}) != {writer}
+        ]
         kept = _without(points, left) if left else points
         return replace(kept, time_ns=np.clip(kept.time_ns, self.begin_ns, self.end_ns)), left
 

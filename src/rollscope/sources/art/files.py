@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources import Item, Since
 from rollscope.sources.dumps import columns
 from rollscope.sources.dumps.chat import Chat
 from rollscope.sources.dumps.place import Place, Spot
 from rollscope.sources.dumps.stream import Row, Tables, table
 from rollscope.sources.files import columnar
 from rollscope.sources.intake.gather import digest, number, whole
-
-from . import Item, Since
-from .jsonl import first, numbers
-
-NAMES = ("art", "art trajectories")
+from rollscope.sources.jsonl import first, numbers
 
 
 def recognises(path: Path) -> bool:
