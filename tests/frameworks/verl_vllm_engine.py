@@ -11,7 +11,7 @@ from typing import Any
 
 
 def keep_weights() -> None:
-    """vLLM's fast linear layers on the CPU keep a copy of the weights, which no update would reach."""
+    """Turn off faster linear layers: they keep a copy of the weights that no update reaches."""
     import vllm._custom_ops as ops
 
     ops._supports_onednn = False

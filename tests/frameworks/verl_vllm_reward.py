@@ -6,6 +6,6 @@ from typing import Any
 
 
 def compute_score(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None, **_: Any) -> Any:
-    """The share of letters before `n`; and as a further part how many characters there are."""
+    """The share of letters before `n`; and as a further part whether a tool was called."""
     early = sum(letter < "n" for letter in solution_str)
-    return {"score": early / max(1, len(solution_str)), "characters": float(len(solution_str))}
+    return {"score": early / max(1, len(solution_str)), "called": float("tool_call" in solution_str)}

