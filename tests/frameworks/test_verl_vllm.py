@@ -18,7 +18,7 @@ from rollscope.store import store as rs  # the stored series, without derived on
 from tests.frameworks.test_verl_rollouts import HERE, LOGPS, ROOT, STEPS, _json, logged, samples, stored_is_logged
 
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
-WIDTH, SAMPLES = 128, 16  # of verl_vllm_run.py: most tokens of an answer, samples of a step
+SAMPLES, VALIDATED = 16, 12  # of verl_vllm_run.py: samples of a step, and of a validation
 TOLD = 21  # tokens of what the tool says, with the words around it
 CALLED = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>\ntool\n5\nassistant\n'
 WAITS = {  # a call of the actor's worker -> the stage in which the trainer waits for it
@@ -115,7 +115,6 @@ def test_tokens_and_log_probabilities_are_those_of_the_update(out: Path) -> None
 def test_each_answer_of_vllm_is_in_one_sample_with_its_log_probabilities_and_its_end(out: Path) -> None:
     asked = {f"train/{held['step']}/{held['keys']}": held["prompts"] for held in updates(out)}
     left = lines(out / "engine.jsonl")
-    assert len(left) > STEPS * SAMPLES, "some answers are of a second turn"
     for id, row in by_id(out).items():
         ids, before = list(row["token_ids"]), asked[id]
         for start, end in wrote(row):
@@ -128,7 +127,7 @@ def test_each_answer_of_vllm_is_in_one_sample_with_its_log_probabilities_and_its
             ]
             left.remove(said)
         assert row["stop_reason"] == said["ended"], "how the last answer ended"
-    assert not left
+    assert len(left) == VALIDATED + sum(CALLED in row["completion"] for row in samples(out, "eval"))
     assert {row["stop_reason"] for row in samples(out)} == {"stop", "length"}
 
 
@@ -197,6 +196,14 @@ def test_samples_have_the_turns_parts_of_reward_and_kind_that_verl_gave(out: Pat
         assert np.mean(both) == data["training/num_turns/mean"]
 
 
+def test_validations_are_samples_that_give_its_number(out: Path) -> None:
+    rows, numbers = samples(out, "eval"), logged(out)[STEPS]
+    assert len(rows) == VALIDATED and {row["step"] for row in rows} == {STEPS} and all(row["prompt"] for row in rows)
+    for word in ("add", "say", "sing"):
+        own = [row["score"] for row in rows if word in row["prompt"]]
+        assert np.mean(own) == pytest.approx(numbers[f"val-core/{word}/reward/mean@1"])
+
+
 def test_stages_and_what_the_workers_did_are_spans(out: Path) -> None:
     spans = [
         {**row, "data": json.loads(row["data"] or "{}")}
@@ -204,7 +211,7 @@ def test_stages_and_what_the_workers_did_are_spans(out: Path) -> None:
     ]
     stages = Counter((row["name"], row["step"]) for row in spans if row["lane"] == "driver/0")
     names = ("step", "gen", "old_log_prob", "ref", "adv", "update_actor", "update_weights")
-    assert stages == {(name, step): 1 for name in names for step in range(1, STEPS + 1)}
+    assert stages == {("testing", STEPS): 1, **{(name, step): 1 for name in names for step in range(1, STEPS + 1)}}
     calls = Counter((row["lane"], row["name"]) for row in spans if row["lane"].startswith("ray:"))
     actor = {
         name: calls["ray:WorkerDict/0", f"actor_rollout_ref_{name}"]
@@ -216,14 +223,16 @@ def test_stages_and_what_the_workers_did_are_spans(out: Path) -> None:
         "update_weights": STEPS + 1,
     }
     assert calls["ray:vLLMHttpServer/0", "generate"] == len(lines(out / "engine.jsonl"))
-    assert calls["ray:RewardLoopWorker/0", "compute_score"] == STEPS * SAMPLES
+    assert calls["ray:RewardLoopWorker/0", "compute_score"] == STEPS * SAMPLES + VALIDATED
 
 
 def test_steps_follow_one_another_and_hold_their_stages_and_the_calls_that_they_wait_for(out: Path) -> None:
     spans = rs.open(out / "runs").run().table("spans", as_arrow=True).to_pylist()
     stages = {(row["name"], row["step"]): row for row in spans if row["lane"] == "driver/0"}
     steps = [stages["step", step] for step in range(1, STEPS + 1)]
+    tested = stages.pop(("testing", STEPS))
     assert all(within(row, stages["step", row["step"]]) for row in stages.values())
+    assert tested["start_ns"] + SLACK >= steps[-1]["end_ns"]
     assert all(earlier["end_ns"] <= later["start_ns"] + SLACK for earlier, later in pairwise(steps))
     for step in range(1, STEPS + 1):
         for call, stage in WAITS.items():
@@ -231,7 +240,7 @@ def test_steps_follow_one_another_and_hold_their_stages_and_the_calls_that_they_
             (inside,) = [row for row in calls if within(row, stages[stage, step])]
             assert inside["step"] == step
         generated = [row for row in spans if row["name"] == "generate" and row["step"] == step]
-        assert generated and all(within(row, stages["step", step]) for row in generated)
+        assert all(within(row, stages["step", step]) or within(row, tested) for row in generated) and generated
 
 
 def within(row: dict[str, Any], outer: dict[str, Any]) -> bool:

@@ -26,6 +26,9 @@ class Trainer:
     def _update_actor(self) -> None:
         time.sleep(0.01)
 
+    def _validate(self) -> None:
+        self.replay_buffer.sample()
+
 
 def recorded() -> list[list[Span]]:
     """The spans of two steps, the first of which begins slowly."""
@@ -48,3 +51,15 @@ def test_a_step_that_begins_slowly_has_its_stages_inside_and_ends_before_the_nex
     assert all(earlier[0].end <= later[0].start + SLACK for earlier, later in pairwise(steps))
     waited = next(span.start for span in steps[0] if span.name == "gen") - steps[0][0].start
     assert waited >= STARTING * 1e9, "the wait lies ahead of the first stage"
+
+
+def test_what_a_validation_waits_for_is_no_stage_of_the_step() -> None:
+    trainer = Trainer()
+    stages = Stages(trainer)
+    trainer._validate()  # before the first step
+    assert stages.spans({"val-core/reward": 1.0}, time.time_ns()) == []
+    trainer.step(0.0)
+    trainer._validate()
+    step, *inner = stages.spans({f"{TIMING}step": 0.02}, time.time_ns())
+    assert [span.name for span in inner] == ["testing", "gen", "update_actor", "testing"]
+    assert inner[0].end <= step.start <= inner[1].start
