@@ -18,7 +18,7 @@ from rollscope.store import store as rs  # the stored series, without derived on
 from tests.frameworks.test_verl_rollouts import HERE, LOGPS, ROOT, STEPS, _json, logged, samples, stored_is_logged
 
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
-SAMPLES, VALIDATED = 16, 12  # of verl_vllm_run.py: samples of a step, and of a validation
+SAMPLES, VALIDATED, LATE_STEPS = 16, 12, 5  # of verl_vllm_run.py: of a step, of a validation; of its second mode
 TOLD = 21  # tokens of what the tool says, with the words around it
 CALLED = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>\ntool\n5\nassistant\n'
 WAITS = {  # a call of the actor's worker -> the stage in which the trainer waits for it
@@ -35,15 +35,19 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("verl")
+def trained(factory: pytest.TempPathFactory, mode: str) -> Path:
+    folder = factory.mktemp("verl")
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    words = [PYTHON, HERE / "verl_vllm_run.py", folder]
+    words = [PYTHON, HERE / "verl_vllm_run.py", folder, mode]
     done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
     assert "rollscope:" not in done.stdout + done.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory, "sync")
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -53,9 +57,9 @@ def lines(file: Path) -> list[dict[str, Any]]:
 def updates(out: Path) -> list[dict[str, Any]]:
     """What TransferQueue held of each sample when the weights were updated, and its step."""
     found = []
-    for step in range(1, STEPS + 1):
-        held = json.loads((out / "held" / f"{step}.json").read_text())
-        found += [{name: held[name][i] for name in held} | {"step": step} for i in range(len(held["keys"]))]
+    for file in sorted((out / "held").iterdir()):
+        held = json.loads(file.read_text())
+        found += [{name: held[name][i] for name in held} | {"step": int(file.stem)} for i in range(len(held["keys"]))]
     return found
 
 
@@ -112,23 +116,46 @@ def test_tokens_and_log_probabilities_are_those_of_the_update(out: Path) -> None
         assert row["policy_version_min"] == row["policy_version_max"] == held["step"] - 1
 
 
-def test_each_answer_of_vllm_is_in_one_sample_with_its_log_probabilities_and_its_end(out: Path) -> None:
+def heard(out: Path) -> tuple[dict[str, list[list[dict[str, Any]]]], list[dict[str, Any]]]:
+    """What vLLM said in each part of a sample that the policy wrote; and what is in no sample.
+
+    An answer that was broken off goes on in a next one, which was asked with what was said before.
+    """
     asked = {f"train/{held['step']}/{held['keys']}": held["prompts"] for held in updates(out)}
-    left = lines(out / "engine.jsonl")
+    left, found = lines(out / "engine.jsonl"), {}
     for id, row in by_id(out).items():
-        ids, before = list(row["token_ids"]), asked[id]
-        for start, end in wrote(row):
-            logps = row["rollout_logp"][start:end].tolist()
-            (said, *_) = [
-                one
-                for one in left
-                if (one["asked"], one["tokens"]) == (before + ids[:start], ids[start:end])
-                and one["logps"] == pytest.approx(logps, rel=1e-6)
-            ]
-            left.remove(said)
-        assert row["stop_reason"] == said["ended"], "how the last answer ended"
-    assert len(left) == VALIDATED + sum(CALLED in row["completion"] for row in samples(out, "eval"))
+        ids, logps = list(row["token_ids"]), row["rollout_logp"].tolist()
+        found[id] = [
+            taken(left, asked[id] + ids[:start], ids[start:end], logps[start:end]) for start, end in wrote(row)
+        ]
+    return found, left
+
+
+def taken(left: list[dict[str, Any]], asked: list[int], said: list[int], logps: list[float]) -> list[dict[str, Any]]:
+    """Take the answers that make up a part of a sample out of those that are left."""
+    one = next(
+        one
+        for one in left
+        if one["tokens"]
+        and one["asked"] == asked
+        and one["tokens"] == said[: len(one["tokens"])]
+        and one["logps"] == pytest.approx(logps[: len(one["logps"])], rel=1e-6)
+        and (one["ended"] == "abort") == (len(one["tokens"]) < len(said))
+    )
+    left.remove(one)
+    count = len(one["tokens"])
+    rest = taken(left, asked + said[:count], said[count:], logps[count:]) if count < len(said) else []
+    return [one, *rest]
+
+
+def test_each_answer_of_vllm_is_in_one_sample_with_its_log_probabilities_and_its_end(out: Path) -> None:
+    found, left = heard(out)
+    for id, row in by_id(out).items():
+        assert [len(answers) for answers in found[id]] == [1] * row["turns"]
+        assert row["stop_reason"] == found[id][-1][-1]["ended"]
+        assert {answers[0]["updates"] - 1 for answers in found[id]} == {row["policy_version_min"]}
     assert {row["stop_reason"] for row in samples(out)} == {"stop", "length"}
+    assert len(left) == VALIDATED + sum(CALLED in row["completion"] for row in samples(out, "eval"))
 
 
 def test_vllm_draws_with_the_weights_of_the_last_update(out: Path) -> None:
@@ -245,3 +272,33 @@ def test_steps_follow_one_another_and_hold_their_stages_and_the_calls_that_they_
 
 def within(row: dict[str, Any], outer: dict[str, Any]) -> bool:
     return bool(outer["start_ns"] - SLACK <= row["start_ns"] <= row["end_ns"] <= outer["end_ns"] + SLACK)
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory, "colocate_async")
+
+
+def test_versions_are_those_of_the_weights_that_vllm_had(late: Path) -> None:
+    (found, left), rows = heard(late), by_id(late)
+    assert len(rows) == LATE_STEPS * SAMPLES
+    nothing = [(one["asked"], one["updates"]) for one in left if not one["tokens"]]  # broken off before the first token
+    for id, row in rows.items():
+        updates = [answer["updates"] for answers in found[id] for answer in answers]
+        begun = {updates[0], *(earlier for asked, earlier in nothing if asked == found[id][0][0]["asked"])}
+        assert row["policy_version_min"] + 1 in begun and row["policy_version_max"] + 1 == updates[-1]
+        assert row["off_policy_steps"] == row["step"] - 1 - row["policy_version_min"]
+        assert row["stop_reason"] == found[id][-1][-1]["ended"]
+
+
+def test_what_was_drawn_with_older_weights_is_as_stale_as_verl_logged(late: Path) -> None:
+    for step, data in logged(late).items():
+        own = [row for row in samples(late) if row["step"] == step]
+        newest, oldest = ([step - 1 - row[f"policy_version_{end}"] for row in own] for end in ("max", "min"))
+        assert np.mean(newest) == data["training/off_policy/trajectory_staleness/mean"]
+        assert np.mean(oldest) == data["training/off_policy/trajectory_staleness_worst/mean"]
+        weights = np.subtract(oldest, newest) + 1  # more than one set where an update broke into an answer
+        assert np.mean(weights) == data["training/off_policy/trajectory_spans/mean"]
+        assert np.mean([row["reward"] for row in own]) == pytest.approx(data["critic/rewards/mean"], rel=1e-5)
+        rollout, old = (torch.from_numpy(values).exp() for values in pooled(own, "rollout_logp", "old_logp"))
+        assert (rollout - old).abs().max().item() == pytest.approx(data["training/rollout_probs_diff_max"], rel=1e-3)

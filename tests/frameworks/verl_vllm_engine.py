@@ -18,27 +18,44 @@ def keep_weights() -> None:
 
 
 def witness() -> None:
-    """Write what vLLM said to each request: `WITNESS/engine.jsonl`."""
+    """Write what vLLM said to each request, and how often its weights had been updated by then."""
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    theirs = AsyncLLM.generate
-    if hasattr(theirs, "__wrapped__"):
-        return
+    if not hasattr(AsyncLLM.generate, "__wrapped__"):
+        AsyncLLM.generate = written(AsyncLLM.generate)
+        AsyncLLM.collective_rpc = counted(AsyncLLM.collective_rpc)
 
+
+class Updates:
+    done = 0  # in this process, which is that of the server
+
+
+def counted(theirs: Any) -> Any:
+    @functools.wraps(theirs)
+    async def call(self: Any, method: Any, *args: Any, **kwargs: Any) -> Any:
+        found = await theirs(self, method, *args, **kwargs)
+        Updates.done += method == "update_weights_from_ipc"
+        return found
+
+    return call
+
+
+def written(theirs: Any) -> Any:
     @functools.wraps(theirs)
     async def generate(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        said = None
+        said, updates = None, Updates.done
         async for said in theirs(self, *args, **kwargs):
             yield said
-        write(said)
+        write(said, updates)
 
-    AsyncLLM.generate = generate
+    return generate
 
 
-def write(said: Any) -> None:
-    (answer,) = said.outputs
-    tokens = list(answer.token_ids)
-    logps = [known[token].logprob for token, known in zip(tokens, answer.logprobs, strict=True)]
-    row = {"asked": list(said.prompt_token_ids), "tokens": tokens, "logps": logps, "ended": answer.finish_reason}
+def write(said: Any, updates: int) -> None:
+    row = {"asked": list(said.prompt_token_ids), "tokens": [], "logps": [], "ended": "abort", "updates": updates}
+    for answer in said.outputs:  # none if it was broken off before its first token
+        tokens = list(answer.token_ids)
+        logps = [known[token].logprob for token, known in zip(tokens, answer.logprobs or [], strict=True)]
+        row |= {"tokens": tokens, "logps": logps, "ended": answer.finish_reason}
     with Path(os.environ["WITNESS"], "engine.jsonl").open("a") as file:
         file.write(json.dumps(row) + "\n")

@@ -1,6 +1,6 @@
 """Train a tiny model on the CPU with all of veRL: Ray workers, FSDP engine, vLLM for rollouts.
 
-    python verl_vllm_run.py OUT
+    python verl_vllm_run.py OUT [MODE]
 
 It starts `python -m verl.trainer.main_ppo` as a user does. The modules that `environment` names let
 veRL and vLLM run on the CPU, and write what they held: each answer of vLLM to `OUT/engine.jsonl`,
@@ -20,18 +20,29 @@ from verl_vllm_model import ASKED, taught
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-N, STEPS, LONGEST, WIDTH = 4, 3, 64, 128  # samples of a prompt, steps, most tokens of a prompt and of an answer
+N, STEPS, LONGEST = 4, 3, 64  # samples of a prompt, steps, most tokens of a prompt
 WORDS = ("add", "say", "sing", "add")  # the prompts of a step
 
 
-def main(out: str) -> None:
+def main(out: str, mode: str = "sync") -> None:
     folder = Path(out).absolute()
     packages(folder / "site")
     taught(folder / "model")
     prompts(folder / "train.parquet")
-    settings = [f"{name}={value}" for name, value in configuration(folder).items()]
+    settings = [f"{name}={value}" for name, value in (configuration(folder, mode) | MORE[mode]).items()]
     command = [sys.executable, "-m", "verl.trainer.main_ppo", *settings]
     sys.exit(subprocess.run(command, env=os.environ | environment(folder), cwd=folder).returncode)
+
+
+def length(width: int) -> dict[str, Any]:
+    """Most tokens of an answer, and room for them in the engine."""
+    return {"data.max_response_length": width, "actor_rollout_ref.rollout.max_model_len": LONGEST + width}
+
+
+MORE = {  # in the second, most answers to `sing` are under way when the weights change
+    "sync": length(128) | {"trainer.total_training_steps": STEPS, "trainer.test_freq": STEPS},
+    "colocate_async": length(384) | {"trainer.total_training_steps": STEPS + 2, "trainer.test_freq": -1},
+}
 
 
 def environment(out: Path) -> dict[str, str]:
@@ -85,7 +96,7 @@ def prompts(file: Path) -> None:
     pandas.DataFrame(rows).to_parquet(file)
 
 
-def configuration(out: Path) -> dict[str, Any]:
+def configuration(out: Path, mode: str) -> dict[str, Any]:
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     fsdp = {"fsdp_config.model_dtype": "fp32", "fsdp_config.use_torch_compile": False, "strategy": "fsdp2"}
     exact = {f"fsdp_config.mixed_precision.{part}_dtype": "fp32" for part in ("param", "reduce", "buffer")}
@@ -94,7 +105,6 @@ def configuration(out: Path) -> dict[str, Any]:
         **dict.fromkeys(("data.train_files", "data.val_files"), out / "train.parquet"),
         "data.train_batch_size": len(WORDS),
         "data.max_prompt_length": LONGEST,
-        "data.max_response_length": WIDTH,
         "data.shuffle": False,
         "data.dataloader_num_workers": 0,
         "actor_rollout_ref.model.path": out / "model",
@@ -114,7 +124,6 @@ def configuration(out: Path) -> dict[str, Any]:
         f"{rollout}.n": N,
         f"{rollout}.dtype": "float32",
         f"{rollout}.tensor_model_parallel_size": 1,
-        f"{rollout}.max_model_len": LONGEST + WIDTH,
         f"{rollout}.max_num_seqs": len(WORDS) * N,
         f"{rollout}.enforce_eager": True,
         f"{rollout}.free_cache_engine": False,
@@ -131,9 +140,7 @@ def configuration(out: Path) -> dict[str, Any]:
         "trainer.project_name": "p",
         "trainer.experiment_name": "e",
         "trainer.logger": '["console","file","rollscope"]',
-        "trainer.total_training_steps": STEPS,
         "trainer.save_freq": -1,
-        "trainer.test_freq": STEPS,
         "trainer.log_val_generations": len(WORDS) * STEPS,
         "trainer.val_before_train": False,
         "trainer.n_gpus_per_node": 1,
@@ -141,6 +148,8 @@ def configuration(out: Path) -> dict[str, Any]:
         "trainer.device": "cpu",
         "trainer.resume_mode": "disable",
         "trainer.rollout_data_dir": out / "dump",
+        "trainer.v1.trainer_mode": mode,
+        "+trainer.v1.sampler.sampler_kwargs.poll_interval": 0.05,
         "ray_kwargs.ray_init.num_cpus": 8,
         "+ray_kwargs.ray_init.num_gpus": 1,  # veRL asks Ray for one; nobody uses it
         "+ray_kwargs.ray_init.include_dashboard": False,
