@@ -161,10 +161,10 @@ def test_each_answer_of_vllm_is_in_one_sample_with_its_log_probabilities_and_its
 def test_vllm_draws_with_the_weights_of_the_last_update(out: Path) -> None:
     for step in range(1, STEPS + 1):
         rollout, old, ref = pooled([row for row in samples(out) if row["step"] == step], *LOGPS)
-        np.testing.assert_allclose(rollout, old, atol=1e-3)
+        np.testing.assert_allclose(rollout, old, atol=1e-4)
         apart = np.abs(rollout - old).mean()
         since_the_start = np.abs(rollout - ref).mean()  # the reference has the weights of the start
-        assert since_the_start > 100 * apart if step > 1 else since_the_start < 2 * apart
+        assert since_the_start > 1000 * apart if step > 1 else since_the_start < 2 * apart
 
 
 def test_samples_recompute_what_verl_logged(out: Path) -> None:
