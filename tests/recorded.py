@@ -37,7 +37,10 @@ RLINF = (
     "with the package on the CPU: its runner, environment workers, video recorder and the batches of its actor; "
     "environments and rollouts are scripted"
 )
-VERL = "with the package on the CPU: its loop and its training engine; its queue and agent loop with a stubbed engine"
+VERL = (
+    "with the package on the CPU: a training as a user starts it, with its workers on Ray and vLLM; "
+    "its other trainers with a stubbed engine"
+)
 TRL = "with the package on the CPU; GRPO and RLOO also with vLLM, in the process and as a server"
 READ = (
     _row(

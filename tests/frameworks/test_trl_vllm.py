@@ -1,6 +1,6 @@
 """TRL with a vLLM engine on the CPU: what the engine answers is recorded, and gives TRL's numbers.
 
-Needs `.venvs/vllm`, which `run.py` creates.
+Needs `.venvs/vllm` and `.venvs/trlvllm`, which `run.py` creates.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.recorded import LIVE, held, recorded
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
+TRL = ROOT / ".venvs" / "trlvllm"  # trl 1.16 without dependencies
 KINDS = ("grpo", "grpo_split", "grpo_twice", "rloo", "tools")  # of trl_vllm_run.py
 IN_TWO = ("grpo_split", "grpo_twice")  # two updates of a generation
 ORIGIN = ("step", "split", "group", "repeat", "policy_version_min", "policy_version_max", "off_policy_steps")
@@ -30,6 +31,7 @@ TOKENS = ("token_ids", "action_mask", "rollout_logp", "old_logp", "ref_logp", "l
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="vLLM's CPU build takes no other build of torch than the CPU's"),
 ]
 
 
@@ -42,7 +44,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def ran(script: str, *arguments: Any) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    paths = os.pathsep.join([str(ROOT / "src"), str(TRL)])
+    env = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     command = [PYTHON, HERE / script, *map(str, arguments)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]

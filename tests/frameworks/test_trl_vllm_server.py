@@ -1,6 +1,6 @@
 """TRL with a vLLM server on the CPU: in server mode, and with the asynchronous trainer.
 
-Needs `.venvs/vllm`, which `run.py` creates.
+Needs `.venvs/vllm` and `.venvs/trlvllm`, which `run.py` creates.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.frameworks.test_trl import logged, opened, stored_is_logged
-from tests.frameworks.test_trl_vllm import agree, are_answers, array, give_the_mismatch, ran, samples_of
+from tests.frameworks.test_trl_vllm import PYTHON, agree, are_answers, array, give_the_mismatch, ran, samples_of
 from tests.ports import free_port
 
 GROUP, STEPS = 4, 6  # of the asynchronous training in trl_vllm_server_run.py
@@ -22,6 +22,7 @@ GROUP, STEPS = 4, 6  # of the asynchronous training in trl_vllm_server_run.py
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="vLLM's CPU build takes no other build of torch than the CPU's"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,6 +31,9 @@ class PlatformCPU(PlatformCUDA):  # type: ignore[misc]
 
     def is_available(self) -> bool:
         return True
+
+    def is_ipc_supported(self) -> bool:
+        return False  # veRL then sends weights through shared memory
 
     def current_device(self) -> Any:
         return torch.device("cpu")
@@ -60,7 +64,10 @@ class PlatformCPU(PlatformCUDA):  # type: ignore[misc]
 def use() -> None:
     """Let veRL train on the CPU. Called before anything of it asks for the platform."""
     set_platform(PlatformCPU())
-    torch.distributed.init_process_group("gloo")  # veRL would name the CPU twice
+    from verl.utils import distributed
+
+    begin = distributed.initialize_global_process_group_ray
+    distributed.initialize_global_process_group_ray = partial(begin, backend="cpu:gloo")  # veRL names the CPU twice
     from verl.workers.engine import EngineRegistry
     from verl.workers.engine.fsdp import transformer_impl
 

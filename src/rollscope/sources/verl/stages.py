@@ -20,7 +20,9 @@ STAGES = (  # in the order of the loop
     *("start_profile", "gen", "gen_max", "reward", "old_log_prob", "ref", "values", "adv"),
     *("update_critic", "update_actor", "update_weights"),
 )
+STEP = "step"
 METHODS = {  # of the trainer, or of a part of it -> the stage that it is
+    "step": STEP,  # of the V1 trainer, which hands out its prompts in here before it waits for samples
     "replay_buffer.sample": "gen",
     "async_rollout_manager.generate_sequences": "gen",
     "_compute_reward_colocate": "reward",
@@ -65,7 +67,7 @@ class Stages:
 
     def _end(self) -> None:
         stage, start = self._open.pop()
-        if stage not in {outer for outer, _ in self._open}:  # a method may call one of the same stage
+        if all(outer == STEP for outer, _ in self._open):  # what a validation waits for is part of it
             self._measured.append(Span(stage, start, time.time_ns()))
 
     def spans(self, values: Mapping[str, float], now: int) -> list[Span]:
@@ -78,8 +80,10 @@ class Stages:
             return []
         measured, self._measured = self._measured, []
         length = round(total * 1e9)
-        start = next((span.start for span in measured if span.name == "gen"), now - length)
-        return [Span("step", start, start + length, PLACED), *measured, *_placed(values, measured, start)]
+        begun = {span.name: span.start for span in reversed(measured)}
+        start = begun.get(STEP, begun.get("gen", now - length))
+        stages = [span for span in measured if span.name != STEP]
+        return [Span(STEP, start, start + length, PLACED), *stages, *_placed(values, stages, start)]
 
 
 def _placed(values: Mapping[str, float], measured: list[Span], start: int) -> Iterator[Span]:
