@@ -17,14 +17,18 @@ from tests.sources.wandb_server import Held, serving
 STEPS = 2500  # three pages
 TABLE = {"columns": ["prompt", "completion", "reward"], "data": [["2+2", "4", 1.0], ["3+4", "7", 0.5]]}
 
+GROWN = {"columns": TABLE["columns"], "data": [*TABLE["data"], ["5+6", "11", 1.0]]}
+
 
 def held(steps: int = STEPS) -> Held:
     rows: list[dict[str, Any]] = [{"_step": i, "_timestamp": 1.7e9 + i, "loss": 1 / (i + 1)} for i in range(steps)]
     rows[7] |= {"nested": {"x": 3}, "odd": "NaN", "text": "hello"}
     rows[9]["generated"] = {"_type": "table-file", "path": "media/table/generated.table.json", "nrows": 2}
+    rows[-1]["generated"] = {"_type": "table-file", "path": "media/table/grown.table.json", "nrows": 3}
     rows[11]["evil"] = {"_type": "table-file", "path": "../../../../etc/passwd"}
     files = {
         "media/table/generated.table.json": json.dumps(TABLE).encode(),
+        "media/table/grown.table.json": json.dumps(GROWN).encode(),
         "output.log": b"hello\n",
         "../../outside.txt": b"out",
         "/outside.txt": b"out",
@@ -54,7 +58,7 @@ def test_history_config_tables_and_files_come_whole_and_once(tmp_path: Path) -> 
         facts = run.record()
         assert (facts["name"], facts["project"], facts["group"], facts["tags"]) == ("first", "countdown", "g", ["a"])
         assert run.config == {"lr": 0.1, "model": {"layers": 2}} and run.series("nested.x")["value"].tolist() == [3.0]
-        assert list(run.samples(columns=["completion"])["completion"]) == ["4", "7"]
+        assert list(run.samples(columns=["completion"])["completion"]) == ["4", "7", "11"]
         files = Path(run.path) / "files"
         assert (files / "output.log").read_bytes() == b"hello\n"
         said = json.loads(done.stdout)

@@ -12,6 +12,7 @@ import numpy as np
 
 from rollscope.catalog.partials.histogram import Histogram as Partial
 from rollscope.sources.capture.stand_in.media import Histogram, Image, Media, Plotly, array
+from rollscope.sources.intake.grown import Grown
 from rollscope.sources.intake.tables import samples
 from rollscope.sources.live.quiet import print_once, quiet
 
@@ -24,6 +25,7 @@ class Objects:
 
     def __init__(self, run: Any) -> None:
         self._run = run
+        self._tables = Grown()
         self._texts: dict[str, str] = {}  # name -> the text that was noted last
 
     def record(self, values: Mapping[str, Any], step: int) -> None:
@@ -61,12 +63,15 @@ class Objects:
     def _table(self, name: str, table: Any, step: int) -> None:
         """A table of generated text is samples; any other one is a file."""
         columns = [str(column) for column in table.columns]
+        first = self._tables.first_new(name, columns, table.data)
         cells = [
-            [self._cell(name, cell, step, f"{r}-{c}") for c, cell in enumerate(row)] for r, row in enumerate(table.data)
+            [self._cell(name, cell, step, f"{r}-{c}") for c, cell in enumerate(row)]
+            for r, row in enumerate(table.data[first:], first)
         ]
-        generated = list(samples(columns, cells, f"{name}/{step}", step, 0))
+        generated = list(samples(columns, cells, f"{name}/{step}", step, 0, first))
         if generated:
             self._run.log_samples(generated, step=step)
+        if generated or first:
             return
         content = json.dumps({"columns": columns, "data": cells}, default=str, ensure_ascii=False)
         path = self._stem(name, step, 0).with_suffix(".table.json")

@@ -33,15 +33,20 @@ NUMBERED = re.compile(r"(input|output|score)_(\d+)")
 
 
 def samples(
-    columns: Sequence[str], data: Sequence[Sequence[Any]], id: str, step: int, time_ns: int
+    columns: Sequence[str], data: Sequence[Sequence[Any]], id: str, step: int, time_ns: int, first: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """The samples in a table; nothing if it holds none."""
+    """The samples in a table; nothing if it holds none. `first` is the number of the first row."""
     numbered = [NUMBERED.fullmatch(column) for column in columns]
-    for row, cells in enumerate(data):
+    for row, cells in enumerate(data, first):
         if any(numbered):
             yield from _numbered(columns, cells, f"{id}/{row}", step, time_ns)
         elif (one := sample(dict(zip(columns, cells, strict=False)), f"{id}/{row}", step, time_ns)) is not None:
             yield one
+
+
+def holds_samples(columns: Sequence[str]) -> bool:
+    """True if a table with these columns can hold generated text."""
+    return any(NUMBERED.fullmatch(name) or name.lower() in (*PROMPT, *COMPLETION) for name in columns)
 
 
 def _numbered(
