@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.partials.histogram import Histogram as Partial
+from rollscope.sources.capture.stand_in.anything import Anything
 from rollscope.sources.capture.stand_in.media import Histogram, Image, Media, Plotly, array
 from rollscope.sources.intake.grown import Grown
 from rollscope.sources.intake.tables import samples
@@ -37,6 +38,8 @@ class Objects:
     def _one(self, name: str, value: Any, step: int) -> None:
         if isinstance(value, str):
             self._text(name, value, step)
+        elif isinstance(value, Anything):
+            print_once(f"rollscope: {name!r} holds an object that has no stand-in; it is not recorded")
         elif _is_table(value):
             self._table(name, value, step)
         elif isinstance(value, Histogram):

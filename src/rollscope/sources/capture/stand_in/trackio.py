@@ -49,4 +49,4 @@ def start(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
 
 def stand_in(module: ModuleType) -> None:
     kinds = (Table, Image, Video, Audio, Html, Markdown, Histogram, Artifact, AlertLevel, Run)
-    Door("trackio", start, NO_ACCOUNT, again=True).fill(module, CALLS, kinds)
+    Door("trackio", start, NO_ACCOUNT, again=True).fill(module, "0.43.0", CALLS, kinds)
