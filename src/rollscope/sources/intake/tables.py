@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from .gather import number, whole
+from .gather import number, spelled, whole
 
 PROMPT = ("prompt", "input", "query", "question")
 COMPLETION = ("completion", "output", "response", "model response", "text", "generation")
@@ -84,8 +84,8 @@ def sample(cell: Mapping[str, Any], id: str, step: int, time_ns: int) -> dict[st
         "time_ns": time_ns,
         "prompt": text(prompt),
         "completion": text(completion),
-        "reward": number(_first(cell, roles["reward"])),
-        "advantage": number(_first(cell, roles["advantage"])),
+        "reward": number(spelled(_first(cell, roles["reward"]))),
+        "advantage": number(spelled(_first(cell, roles["advantage"]))),
         "rewards": rewards or None,
         "extra": extra or None,
         "answer": text(_first(cell, roles["answer"])),
