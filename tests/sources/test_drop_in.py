@@ -359,6 +359,25 @@ def test_what_is_said_late_and_what_waits_at_the_end_is_recorded(tmp_path: Path)
     assert "summary/train/loss" not in run.metrics()["name"] and facts["step"] == 2
 
 
+FORKED = """
+import os
+wandb.init(project="p")
+wandb.log({"a": 1.0})
+wandb.log({"held": 5.0}, commit=False)
+child = os.fork()
+if child == 0:
+    wandb.log({"child": 1.0}, step=9)
+    sys.exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_what_waits_is_recorded_by_the_parent_and_not_by_a_forked_child(tmp_path: Path) -> None:
+    ours(tmp_path, FORKED)
+    points = rs.open(tmp_path / "runs").run().sql("SELECT name, step, value FROM metrics ORDER BY name")
+    assert list(zip(*points.values(), strict=True)) == [("a", 0, 1.0), ("child", 9, 1.0), ("held", 1, 5.0)]
+
+
 TABLES = """
 import json
 import pandas, numpy

@@ -77,7 +77,8 @@ class Captured:
             one_of_many = {"id": f"{shared}-{nth}", "host": False} if shared else {}
             self._run = _start(facts, {**which, **one_of_many})
         self.steps.current = self._run.step
-        atexit.register(self._rest)  # before the run ends: it was registered earlier
+        atexit.register(self._rest)  # before the run ends: that was registered earlier
+        os.register_at_fork(after_in_child=self.steps.drop)  # the parent records it
         self._objects = Objects(self._run)
 
     @quiet
