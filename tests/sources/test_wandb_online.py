@@ -74,6 +74,18 @@ def test_history_config_tables_and_files_come_whole_and_once(tmp_path: Path) -> 
     assert len(run.series("loss")["step"]) == STEPS + 1 and list(run.notes()["text"]).count("a note") == 1
 
 
+def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_imported(tmp_path: Path) -> None:
+    there = held(20)
+    there.gone = "gone1"
+    with serving(there) as url:
+        done = take(url, tmp_path)
+    said = json.loads(done.stdout)
+    assert len(said["runs"]) == 1 and len(rs.open(tmp_path / "runs").run().series("loss")["step"]) == 20
+    assert sum(one["why"].startswith("gone1: the run cannot be read (") for one in said["skipped"]) == 1, said[
+        "skipped"
+    ]
+
+
 def test_machines_artifacts_and_values_with_an_axis_of_their_own_are_where_they_belong(tmp_path: Path) -> None:
     there = held(20)
     there.history = [{"_step": i, "_timestamp": 1.7e9, "train/step": 10 * i, "train/loss": i / 2} for i in range(3)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ ARTIFACTS = 1_000  # of a run that are listed
 READINGS = 10_000  # of the machines that are asked for; W&B thins a longer run
 
 
-def runs(address: Address) -> Iterator[Any]:
-    """The runs at an address, each with everything that is known about it."""
+def runs(address: Address) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The runs at an address: the id of each, and how to ask for all that is known about it."""
     try:
         import wandb
     except ImportError:
@@ -36,7 +37,7 @@ def runs(address: Address) -> Iterator[Any]:
     api, project = wandb.Api(), f"{address.entity}/{address.project}"
     ids = [address.run] if address.run else [run.id for run in api.runs(project)]
     for id in ids:
-        yield api.run(f"{project}/{id}")
+        yield id, partial(api.run, f"{project}/{id}")
 
 
 def start(run: Any, address: Address) -> RunStart:
