@@ -15,6 +15,7 @@ from rollscope.sources.capture.stand_in.anything import Anything
 from rollscope.sources.capture.stand_in.media import Histogram, Image, Media, Plotly, array
 from rollscope.sources.intake.grown import Grown
 from rollscope.sources.intake.tables import samples
+from rollscope.sources.intake.traces import trace
 from rollscope.sources.live.quiet import print_once, quiet
 
 LONGEST_TEXT = 10_000  # characters of a text that a note keeps
@@ -42,6 +43,9 @@ class Objects:
             print_once(f"rollscope: {name!r} holds an object that has no stand-in; it is not recorded")
         elif _is_table(value):
             self._table(name, value, step)
+        elif traces := _traces(value):
+            read = [trace(one.messages, one.metadata, f"{name}/{step}/{i}", step, 0) for i, one in enumerate(traces)]
+            self._run.log_samples([one for one in read if one is not None], step=step)
         elif isinstance(value, Histogram):
             self._histogram(name, value.values(), step)
         elif (media := _media(value)) is not None:
@@ -116,6 +120,13 @@ class Objects:
 
 def _is_table(value: Any) -> bool:
     return isinstance(getattr(value, "columns", None), list) and isinstance(getattr(value, "data", None), list)
+
+
+def _traces(value: Any) -> list[Any]:
+    """The traces in a value: one, or a list of them."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    is_good = all(isinstance(getattr(one, "messages", None), list) and hasattr(one, "metadata") for one in listed)
+    return list(listed) if is_good else []
 
 
 def _media(value: Any) -> list[Media] | None:
