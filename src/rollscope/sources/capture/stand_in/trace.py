@@ -13,4 +13,4 @@ class Trace:
     def __init__(self, messages: Any = (), metadata: Any = None, spans: Any = None) -> None:
         self.messages, self.metadata = list(messages), dict(metadata or {})
         if spans:
-            unsupported("a trace's spans", "its messages and its metadata are")
+            unsupported("a trace's list of spans", "its messages and its metadata are")
