@@ -7,10 +7,11 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from rollscope.record.about.provenance import packages
+from rollscope.record.about.provenance import machine, packages
 
 
 def test_packages_are_those_that_are_installed() -> None:
@@ -73,3 +74,8 @@ def test_a_fork_of_the_program_at_any_instant_does_not_hold_the_answer_back(tmp_
     commit, seconds, events = done.stdout.strip().split(" ", 2)
     assert len(commit) == 40 and float(seconds) < 10
     assert events == "['os.posix_spawn', 'subprocess.Popen']"  # which is to start a process without a pipe
+
+
+def test_the_machine_is_described_while_another_thread_imports_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # as it is until `torch.cuda` is there
+    assert machine()["cpus"] and "gpus" not in machine()

@@ -337,6 +337,27 @@ def test_every_way_out_leaves_the_state(tmp_path, recorded, code, state, reason)
     assert (last["state"], last.get("reason")) == (state, reason) and got.values["a", 0] == [1.0] and got.ends == 1
 
 
+def test_an_interrupt_is_seen_by_the_shell_that_started_the_program(tmp_path):
+    # Python forgets that it was interrupted if code is executed after that, as an import does. It
+    # then exits with 1, and a loop of a shell over several trainings goes on.
+    code = f"""
+import sys, threading
+import rollscope as rs
+rs.init(name="x", dir={str(tmp_path)!r}, host=False)
+executed, main = [], threading.main_thread()
+def heard(event, about):
+    if event == "exec" and threading.current_thread() is main:
+        executed.append(about)
+sys.addaudithook(heard)
+try:
+    raise KeyboardInterrupt
+except KeyboardInterrupt:
+    sys.excepthook(*sys.exc_info())
+assert not executed, executed
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_signal_handler_of_the_trainer_stays(tmp_path):
     code = f"""
 import signal

@@ -290,6 +290,114 @@ def test_trackio_and_swanlab_count_their_steps_as_the_libraries_do(library: str,
     assert mine.config["lr"] == 0.1 and mine.record()["name"] == "n"
 
 
+BELOW = """
+import importlib, sys
+sys.modules["wandb"] = wandb  # as somebody does who wants a library's integration to record here
+from wandb.sdk.lib.config_util import ConfigError  # Transformers
+from wandb.sdk.lib import RunDisabled  # Lightning
+from wandb.wandb_run import Run
+from wandb.errors import CommError
+import wandb.sdk.wandb_run, wandb.util
+run = wandb.init(project="p", id=wandb.util.generate_id(), settings=wandb.Settings(silent=True, label="mine"))
+assert len(run.id) == 8 == len(wandb.sdk.lib.runid.generate_id()) and run.settings.silent is True
+run._label(code="transformers_trainer")
+assert isinstance(run, Run) and isinstance(run, wandb.sdk.wandb_run.Run) and not isinstance(run, RunDisabled)
+assert wandb.data_types.Table is wandb.Table and isinstance(run.config, wandb.sdk.wandb_config.Config)
+assert CommError is wandb.CommError is wandb.errors.CommError and issubclass(ConfigError, wandb.Error)
+assert tuple(map(int, wandb.__version__.split("."))) > (0, 12, 10) and run.get_project_url() is None
+try:
+    raise RuntimeError("of the program")
+except (wandb.Error, wandb.errors.UsageError, CommError):
+    print("caught by mistake")
+except RuntimeError as error:
+    print("came through:", error)
+wandb.log({"molecule": wandb.Molecule.from_smiles("CCO"), "chart": wandb.plot.line(None, "x", "y"), "loss": 1.0})
+try:
+    importlib.import_module("wandb.integration.sb3")
+except ModuleNotFoundError:
+    print("no integration of theirs")
+wandb.agent("sweep", function=print)
+"""
+
+
+def test_a_program_finds_the_classes_and_exceptions_that_it_names(tmp_path: Path) -> None:
+    done = ours(tmp_path, BELOW)
+    assert done.stdout == "came through: of the program\nno integration of theirs\n"
+    assert "the function is not called" in done.stderr and "'chart' holds an object" in done.stderr
+    run = rs.open(tmp_path / "runs").run()
+    assert set(run.metrics()["name"]) == {"loss"} and not len(run.notes()["text"]), (
+        "no note of a file that is not there"
+    )
+
+
+LATE = """
+run = wandb.init(project="p", name="first", tags=["a"], notes="before")
+wandb.define_metric("*", step_metric="train/global_step")
+run.name = f"lr-{0.1}"
+run.tags += ("b",)
+run.notes = "after"
+for i in range(3):
+    wandb.log({"timing": 0.1})
+    wandb.log({"train/loss": 1.0, "train/global_step": i})
+wandb.define_metric("kept", summary="copy"), wandb.define_metric("hidden", summary="none")
+wandb.log({"kept": 3, "hidden": 4})
+assert run.summary["kept"] == 3 and "hidden" not in run.summary
+run.summary["best"] = 0.5
+run.summary["wrong"] = 1.0
+del run.summary["wrong"]
+wandb.log({"held": 7.0}, commit=False)
+"""
+
+
+def test_what_is_said_late_and_what_waits_at_the_end_is_recorded(tmp_path: Path) -> None:
+    ours(tmp_path, LATE)
+    run = rs.open(tmp_path / "runs").run()
+    facts = run.record()
+    assert (facts["name"], facts["tags"], facts["state"]) == ("lr-0.1", ["a", "b"], "finished")
+    assert list(run.notes()["text"]) == ["before", "after"]
+    assert series(run, "held") == {2: 7.0} and series(run, "summary/best") == {2: 0.5}
+    assert "summary/train/loss" not in run.metrics()["name"] and facts["step"] == 2
+
+
+FORKED = """
+import os
+wandb.init(project="p")
+wandb.log({"a": 1.0})
+wandb.log({"held": 5.0}, commit=False)
+child = os.fork()
+if child == 0:
+    wandb.log({"child": 1.0}, step=9)
+    sys.exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_what_waits_is_recorded_by_the_parent_and_not_by_a_forked_child(tmp_path: Path) -> None:
+    ours(tmp_path, FORKED)
+    points = rs.open(tmp_path / "runs").run().sql("SELECT name, step, value FROM metrics ORDER BY name")
+    assert list(zip(*points.values(), strict=True)) == [("a", 0, 1.0), ("child", 9, 1.0), ("held", 1, 5.0)]
+
+
+TABLES = """
+import json
+import pandas, numpy
+table = wandb.Table(dataframe=pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}), allow_mixed_types=True)
+table.add_data(3, "z")
+table.add_column("c", [1, 2, 3])
+table.add_computed_columns(lambda i, row: {"sum": row["a"] + row["c"] + i})
+table.cast("b", str)
+frame = table.get_dataframe()
+print(list(frame.columns), frame.shape, table.get_index(), wandb.Table.MAX_ROWS)
+print([[str(cell) for cell in row] for row in table.data], table.get_column("c", convert_to="numpy").sum())
+"""
+
+
+def test_a_table_answers_as_that_of_wandb_does(tmp_path: Path) -> None:
+    theirs = script(tmp_path, f"import wandb\n{TABLES}")
+    assert theirs.returncode == 0, theirs.stderr[-3000:]
+    assert ours(tmp_path, TABLES).stdout == theirs.stdout
+
+
 def test_the_plain_import_is_still_theirs() -> None:
     code = "import rollscope.wandb, wandb\nassert wandb.__file__.endswith('wandb/__init__.py')"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -83,6 +83,13 @@ def test_jsonl_with_a_step_a_time_and_nested_values(tmp_path: Path, imported: An
     assert imported.series("loss")[6] == 6.0 and [s.offset is not None for s in report.skipped] == [True, True]
 
 
+def test_a_step_that_was_written_as_text_is_a_step(tmp_path: Path, imported: Any) -> None:
+    path = tmp_path / "log.jsonl"  # json.dump(default=str) writes numpy's numbers so
+    path.write_text("".join(json.dumps({"step": str(10 * i), "loss": f"np.float32({i}.5)"}) + "\n" for i in range(3)))
+    imported.take(path)
+    assert imported.series("loss") == {0: 0.5, 10: 1.5, 20: 2.5}
+
+
 def test_rows_of_our_own_jsonl_sink_come_back(tmp_path: Path, imported: Any) -> None:
     from rollscope.sinks import Row
     from rollscope.sinks.registry import make
@@ -224,6 +231,23 @@ def test_datasets_of_rollouts(form: str, tmp_path: Path, imported: Any) -> None:
     samples = imported.table("samples")
     assert [s["completion"] for s in samples] == ["a0", "a1", "a2", "a3"] and len({s["task"] for s in samples}) == 2
     assert [json.loads(s["rewards"])["correct"] for s in samples] == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_a_reward_may_be_a_decimal_or_a_text(tmp_path: Path, imported: Any) -> None:
+    import decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    about = {
+        "prompt": ["q", "q"],
+        "completion": ["a", "b"],
+        "reward": [decimal.Decimal("1.50"), decimal.Decimal("0.25")],
+    }
+    pq.write_table(pa.table(about), tmp_path / "a.parquet")
+    pq.write_table(pa.table({**about, "reward": ["1.50", "0.25"]}), tmp_path / "b.parquet")
+    imported.take(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    assert [row["reward"] for row in imported.table("samples")] == [1.5, 0.25, 1.5, 0.25]
 
 
 def test_a_dataset_of_chats(tmp_path: Path, imported: Any) -> None:

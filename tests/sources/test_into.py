@@ -563,7 +563,7 @@ class Hooked:
 
 
 ROLLOUTS, TRAINED = "rollout_data/3.pt", "train_data/3.pt"
-BOTH = {"own0": [0.0, True, True, True], "own1": [0.25, True, True, False]}
+ONE_EACH = {"own0": [0.0, True, True, True], "own1": [0.25, True, True, False]}
 
 
 @pytest.fixture
@@ -596,8 +596,8 @@ def test_a_rollout_is_one_sample_whichever_gives_it_first(order: list[str], rest
             importer.close()
             importer = Importer(hooked.folder, live=True, into=Into("run"))
     importer.close()
-    assert hooked.samples() == BOTH
-    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+    assert hooked.samples() == ONE_EACH
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == ONE_EACH
 
 
 def test_rows_with_an_id_alone_find_their_rollout_after_a_restart(hooked: Hooked) -> None:
@@ -605,7 +605,7 @@ def test_rows_with_an_id_alone_find_their_rollout_after_a_restart(hooked: Hooked
     for part in (ROLLOUTS, TRAINED):
         hooked.dump(part)
         assert take(hooked.folder, hooked.dumps) == 0
-    assert hooked.samples() == BOTH
+    assert hooked.samples() == ONE_EACH
 
 
 def test_a_hook_that_is_always_late_leaves_few_sets(tmp_path: Path) -> None:
@@ -648,7 +648,7 @@ def test_a_rollout_whose_dump_is_sealed_with_others_is_one_sample(hooked: Hooked
     assert compact(str(hooked.folder / "run"), everything=True) == 1
     hooked.record(0, 1)
     hooked.dump(TRAINED)
-    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == ONE_EACH
     assert stored(hooked.folder).run("run").series("reward/mean")["value"].tolist() == [0.5, 0.5]
 
 
@@ -665,7 +665,7 @@ def test_an_import_that_is_killed_before_it_removes_a_rollout_does_it_later(
         patch.setattr("rollscope.store.seal.leave_out.leave_out", killed)
         assert take(hooked.folder, hooked.dumps) == 130
     hooked.dump(TRAINED)
-    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == ONE_EACH
 
 
 TABLE_LATER = """

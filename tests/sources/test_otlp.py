@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -232,6 +233,35 @@ os.kill(os.getpid(), 9)
         send(again, batch)
     again.close()
     assert sorted(rs.open(tmp_path).run("r").sql("SELECT id FROM spans")["id"].tolist()) == list(range(1, 21))
+
+
+def test_a_batch_that_a_kill_left_unanswered_is_taken_when_it_comes_again(tmp_path: Path) -> None:
+    first, there = Receiver(tmp_path / "first"), tmp_path / "first" / "r"
+    send(first, traces(span(1), rl__run__id="r"))
+    sidecar = next(there.glob("*.import.json"))
+    answered = sidecar.read_bytes()
+    send(first, traces(span(2), span(3), rl__run__id="r"))
+    here = tmp_path / "second" / "r"
+    shutil.copytree(there, here)  # as a kill leaves it: the rows are in the log, what was answered is not
+    (here / sidecar.name).write_bytes(answered)
+    first.close()
+    second = Receiver(tmp_path / "second")
+    for spans in ((3, 2), (4,)):
+        assert send(second, traces(*map(span, spans), rl__run__id="r")) == {}
+    second.close()
+    assert sorted(rs.open(tmp_path / "second").run("r").sql("SELECT id FROM spans")["id"].tolist()) == [1, 2, 3, 4]
+
+
+def test_a_run_that_is_removed_while_it_is_received_begins_again(tmp_path: Path) -> None:
+    receiver = Receiver(tmp_path)
+    send(receiver, traces(span(1), rl__run__id="r"))
+    shutil.rmtree(tmp_path / "r")
+    with pytest.raises(RollscopeError) as refused:
+        send(receiver, traces(span(2), rl__run__id="r"))
+    assert refused.value.status == 503 and "Send it again" in str(refused.value)
+    assert send(receiver, traces(span(2), rl__run__id="r")) == {}, "a sender tries again"
+    receiver.close()
+    assert rs.open(tmp_path).run("r").sql("SELECT id FROM spans")["id"].tolist() == [2]
 
 
 def test_bad_entries_are_counted_with_a_sentence_and_the_rest_is_kept(tmp_path: Path) -> None:

@@ -17,14 +17,18 @@ from tests.sources.wandb_server import Held, serving
 STEPS = 2500  # three pages
 TABLE = {"columns": ["prompt", "completion", "reward"], "data": [["2+2", "4", 1.0], ["3+4", "7", 0.5]]}
 
+GROWN = {"columns": TABLE["columns"], "data": [*TABLE["data"], ["5+6", "11", 1.0]]}
+
 
 def held(steps: int = STEPS) -> Held:
     rows: list[dict[str, Any]] = [{"_step": i, "_timestamp": 1.7e9 + i, "loss": 1 / (i + 1)} for i in range(steps)]
     rows[7] |= {"nested": {"x": 3}, "odd": "NaN", "text": "hello"}
     rows[9]["generated"] = {"_type": "table-file", "path": "media/table/generated.table.json", "nrows": 2}
+    rows[-1]["generated"] = {"_type": "table-file", "path": "media/table/grown.table.json", "nrows": 3}
     rows[11]["evil"] = {"_type": "table-file", "path": "../../../../etc/passwd"}
     files = {
         "media/table/generated.table.json": json.dumps(TABLE).encode(),
+        "media/table/grown.table.json": json.dumps(GROWN).encode(),
         "output.log": b"hello\n",
         "../../outside.txt": b"out",
         "/outside.txt": b"out",
@@ -54,7 +58,7 @@ def test_history_config_tables_and_files_come_whole_and_once(tmp_path: Path) -> 
         facts = run.record()
         assert (facts["name"], facts["project"], facts["group"], facts["tags"]) == ("first", "countdown", "g", ["a"])
         assert run.config == {"lr": 0.1, "model": {"layers": 2}} and run.series("nested.x")["value"].tolist() == [3.0]
-        assert list(run.samples(columns=["completion"])["completion"]) == ["4", "7"]
+        assert list(run.samples(columns=["completion"])["completion"]) == ["4", "7", "11"]
         files = Path(run.path) / "files"
         assert (files / "output.log").read_bytes() == b"hello\n"
         said = json.loads(done.stdout)
@@ -68,6 +72,18 @@ def test_history_config_tables_and_files_come_whole_and_once(tmp_path: Path) -> 
     assert again["runs"][0]["values"] == 1 and min(there.asked) == STEPS
     run = rs.open(tmp_path / "runs").run()
     assert len(run.series("loss")["step"]) == STEPS + 1 and list(run.notes()["text"]).count("a note") == 1
+
+
+def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_imported(tmp_path: Path) -> None:
+    there = held(20)
+    there.gone = "gone1"
+    with serving(there) as url:
+        done = take(url, tmp_path)
+    said = json.loads(done.stdout)
+    assert len(said["runs"]) == 1 and len(rs.open(tmp_path / "runs").run().series("loss")["step"]) == 20
+    assert sum(one["why"].startswith("gone1: the run cannot be read (") for one in said["skipped"]) == 1, said[
+        "skipped"
+    ]
 
 
 def test_machines_artifacts_and_values_with_an_axis_of_their_own_are_where_they_belong(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ class Held:
     fails_from: int = 1 << 60  # the first step that it cannot read
     asked: list[int] = field(default_factory=list)  # first steps of the pages
     viewer: bool = True
+    gone: str = ""  # the id of a run that is listed first and cannot be read
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -45,8 +46,11 @@ class Held:
             return {"viewer": viewer if self.viewer else None}
         if "query Runs(" in query:
             pages = {"endCursor": "c", "hasNextPage": False}
-            runs = {"edges": [{"node": self.facts(), "cursor": "c"}], "pageInfo": pages}
-            return {"project": {"internalId": "1", "runCount": 1, "readOnly": False, "runs": runs}}
+            listed = [*([{**self.facts(), "name": self.gone}] if self.gone else []), self.facts()]
+            runs = {"edges": [{"node": node, "cursor": "c"} for node in listed], "pageInfo": pages}
+            return {"project": {"internalId": "1", "runCount": len(listed), "readOnly": False, "runs": runs}}
+        if self.gone and self.gone in variables.values():
+            return {"project": {"internalId": "1", "run": None}}
         if "RunParquetHistory" in query:
             return {"project": {"run": {"parquetHistory": {"parquetUrls": [], "liveData": []}}}}
         if "RunOutputArtifacts" in query:

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from traceback import format_exception  # now: imported in the hook, it made Ctrl-C an exit with 1
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +83,6 @@ def traceback_of(error: BaseException | None) -> str:
     if error is None:
         return ""
     try:
-        from traceback import format_exception
-
         return "".join(format_exception(error)).rstrip()[-TRACEBACK_CHARACTERS:]
     except Exception as problem:  # no handles left to read the lines, or an odd exception
         return f"{type(error).__name__}, without a traceback: {one_line(problem)}"

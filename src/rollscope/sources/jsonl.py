@@ -160,7 +160,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterat
 
 
 def step_of(row: Mapping[str, Any], fallback: int) -> int:
-    return next((step for name in STEPS if (step := whole(row.get(name))) is not None), fallback)
+    return next((step for name in STEPS if (step := whole(spelled(row.get(name)))) is not None), fallback)
 
 
 def time_of(row: Mapping[str, Any], fallback: int) -> int:

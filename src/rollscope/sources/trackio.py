@@ -2,7 +2,7 @@
 
 Hugging Face logs to Trackio without a step, so Trackio's own step counts log calls. A row with
 `train/global_step` is put at that step; rows without it (tables, profiling) keep Trackio's step.
-Tables of completions become samples, profiling times become spans.
+Tables of completions and traces become samples, profiling times become spans.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.dumps.traces import trace
 from rollscope.sources.files import sqlite
 from rollscope.sources.intake.gather import Gather, number, run_id, whole
 from rollscope.sources.intake.guess import origin
@@ -24,6 +25,7 @@ from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 
 NAMES = ("trackio",)
 MANY = 200_000  # values between two marks
+TRACES = 1_000  # that are read at once
 PER_ROW = 10  # a row of another table counts as so many values
 GLOBAL = "train/global_step"
 PROFILING = "profiling/Time taken: "
@@ -83,10 +85,33 @@ def _run(db: sqlite3.Connection, path: Path, name: str, key: Any, since: Since) 
         content.add(row, _time_ns(timestamp), step, metrics)
         if content.numbers.count + PER_ROW * content.rows() >= MANY:
             yield from content.flush()
-            yield Mark({"row": last, "first": first}, done, total)
+            yield Mark({**cursor, "row": last, "first": first}, done, total)
     yield from content.flush()
     yield from content.numbers.skipped()
-    yield Mark({"row": last, "first": first}, done, total)
+    cursor = {**cursor, "row": last, "first": first}
+    yield Mark(cursor, done, total)
+    yield from _traces(db, path, where, keys, cursor)
+
+
+def _traces(
+    db: sqlite3.Connection, path: Path, where: str, keys: tuple[Any, ...], cursor: dict[str, Any]
+) -> Iterator[Item]:
+    """The traces of a run that are new."""
+    if not {"key", "messages", "metadata"} <= _columns(db, "traces"):
+        return
+    query = f"select rowid, id, timestamp, step, key, messages, metadata from traces where {where} and rowid > ?"
+    found = db.execute(f"{query} order by rowid", (*keys, cursor.get("trace", 0)))
+    while some := found.fetchmany(TRACES):
+        samples = []
+        for row, id, timestamp, step, key, messages, about in some:
+            try:
+                read = json.loads(messages), json.loads(about or "null")
+            except (ValueError, TypeError, RecursionError) as error:
+                yield Skipped(f"row {row} of the table traces is not JSON ({error})", path)
+                continue
+            samples.append(trace(*read, f"{key}/{id}", whole(step) or 0, _time_ns(timestamp)))
+        yield Records("samples", [one for one in samples if one is not None])
+        yield Mark({**cursor, "trace": some[-1][0]})
 
 
 def _names(db: sqlite3.Connection, where: str, keys: tuple[Any, ...]) -> set[str]:

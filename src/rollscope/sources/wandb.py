@@ -18,6 +18,7 @@ from rollscope.sources.capture.axes import AXES, Axes, Placed
 from rollscope.sources.files import leveldb, wire
 from rollscope.sources.files.inside import inside
 from rollscope.sources.intake.gather import ByClock, number, run_id, whole
+from rollscope.sources.intake.grown import Grown
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
 
@@ -51,6 +52,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         yield Restart("the file is shorter than at the last import; it is read from the start")
         cursor = {"at": 7}
     reader.axes.restore(cursor)
+    reader.tables.restore(cursor)
     yield from reader.read(id, cursor["at"])
 
 
@@ -62,7 +64,7 @@ class _Reader:
         self.id = path.stem.removeprefix("run-")
         self.facts: dict[str, Any] = {"name": self.id, "project": "wandb"}
         self.config: dict[str, Any] = {}
-        self.axes = Axes()
+        self.axes, self.tables = Axes(), Grown()
         self._names: set[str] = set()
         self._lines: list[dict[str, Any]] = []
         self._host: list[dict[str, Any]] = []
@@ -84,12 +86,12 @@ class _Reader:
                     yield self._run(id)
                     started = True
                     yield from self._flush(gather)
-                    yield Mark({"at": at, **self.axes.state}, at, total)
+                    yield Mark({"at": at, **self.axes.state, **self.tables.state}, at, total)
         if not started or gather.count or self._rows():
             yield self._run(id)
         yield from self._flush(gather)
         yield from gather.skipped()
-        yield Mark({"at": at, **self.axes.state}, at, total)
+        yield Mark({"at": at, **self.axes.state, **self.tables.state}, at, total)
 
     def _rows(self) -> int:
         return len(self._lines) + len(self._host) + len(self._samples)
@@ -139,12 +141,14 @@ class _Reader:
     def _media(self, name: str, about: dict[str, Any], placed: Placed, time_ns: int, gather: ByClock) -> None:
         """Turn a table of generated text into samples; report other media as skipped."""
         file = inside(self.path.parent / "files", str(about.get(f"{name}.path")))
-        generated: list[dict[str, Any]] = []
+        generated, first = list[dict[str, Any]](), 0
         if str(about.get(f"{name}._type")).endswith("table-file") and file is not None:
             table = json.loads(file.read_text(encoding="utf-8"))
-            generated = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", placed[0], time_ns))
+            columns, data = table["columns"], table["data"]
+            first = self.tables.first_new(name, columns, data)
+            generated = list(samples(columns, data[first:], f"{name}/{file.stem}", placed[0], time_ns, first))
         self._samples += generated
-        if not generated:
+        if not generated and not first:
             gather.add(placed[1], placed[0], time_ns, {name: about})
 
     def _about(self, data: bytes) -> None:

@@ -54,7 +54,8 @@ def machine() -> dict[str, Any]:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         facts["memory_bytes"] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():  # reading would otherwise make a context
+    cuda = getattr(torch, "cuda", None)  # missing while another thread imports torch
+    if torch is not None and getattr(cuda, "is_initialized", bool)():  # reading would otherwise make a context
         facts["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return facts
 

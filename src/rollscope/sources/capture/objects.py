@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.partials.histogram import Histogram as Partial
+from rollscope.sources.capture.stand_in.anything import Anything
 from rollscope.sources.capture.stand_in.media import Histogram, Image, Media, Plotly, array
+from rollscope.sources.dumps.traces import trace
+from rollscope.sources.intake.grown import Grown
 from rollscope.sources.intake.tables import samples
 from rollscope.sources.live.quiet import print_once, quiet
 
@@ -24,6 +27,7 @@ class Objects:
 
     def __init__(self, run: Any) -> None:
         self._run = run
+        self._tables = Grown()
         self._texts: dict[str, str] = {}  # name -> the text that was noted last
 
     def record(self, values: Mapping[str, Any], step: int) -> None:
@@ -35,8 +39,13 @@ class Objects:
     def _one(self, name: str, value: Any, step: int) -> None:
         if isinstance(value, str):
             self._text(name, value, step)
+        elif isinstance(value, Anything):
+            print_once(f"rollscope: {name!r} holds an object that has no stand-in; it is not recorded")
         elif _is_table(value):
             self._table(name, value, step)
+        elif traces := _traces(value):
+            read = [trace(one.messages, one.metadata, f"{name}/{step}/{i}", step, 0) for i, one in enumerate(traces)]
+            self._run.log_samples([one for one in read if one is not None], step=step)
         elif isinstance(value, Histogram):
             self._histogram(name, value.values(), step)
         elif (media := _media(value)) is not None:
@@ -61,12 +70,15 @@ class Objects:
     def _table(self, name: str, table: Any, step: int) -> None:
         """A table of generated text is samples; any other one is a file."""
         columns = [str(column) for column in table.columns]
+        first = self._tables.first_new(name, columns, table.data)
         cells = [
-            [self._cell(name, cell, step, f"{r}-{c}") for c, cell in enumerate(row)] for r, row in enumerate(table.data)
+            [self._cell(name, cell, step, f"{r}-{c}") for c, cell in enumerate(row)]
+            for r, row in enumerate(table.data[first:], first)
         ]
-        generated = list(samples(columns, cells, f"{name}/{step}", step, 0))
+        generated = list(samples(columns, cells, f"{name}/{step}", step, 0, first))
         if generated:
             self._run.log_samples(generated, step=step)
+        if generated or first:
             return
         content = json.dumps({"columns": columns, "data": cells}, default=str, ensure_ascii=False)
         path = self._stem(name, step, 0).with_suffix(".table.json")
@@ -108,6 +120,13 @@ class Objects:
 
 def _is_table(value: Any) -> bool:
     return isinstance(getattr(value, "columns", None), list) and isinstance(getattr(value, "data", None), list)
+
+
+def _traces(value: Any) -> list[Any]:
+    """The traces in a value: one, or a list of them."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    is_good = all(isinstance(getattr(one, "messages", None), list) and hasattr(one, "metadata") for one in listed)
+    return list(listed) if is_good else []
 
 
 def _media(value: Any) -> list[Media] | None:

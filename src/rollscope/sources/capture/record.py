@@ -5,6 +5,7 @@ A second `init` of the same library starts another run. Nothing here raises into
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,12 +29,13 @@ class Captured:
     """The run that one `init` of one library started."""
 
     count: dict[str, int] = {}  # library -> how often it was initialised
-    last: dict[tuple[str | None, str], tuple[str, Said]] = {}  # run and name -> who logged it last, and what
+    newest: dict[tuple[str | None, str], tuple[str, Said]] = {}  # run and name -> who logged it last, and what
 
     def __init__(self, library: str, off: bool = False) -> None:
         self._library, self._off = library, off
         self._run: Any = None
         self.steps, self.axes = Steps() if library == "wandb" else Calls(), Axes()
+        self.last = 0  # the step that the last numbers are at
         self._facts: dict[str, Any] = {}
         self._objects: Objects | None = None
         self._names: dict[str, int] | None = {}  # name -> its first step, until the framework is guessed
@@ -78,7 +80,16 @@ class Captured:
             one_of_many = {"id": f"{shared}-{nth}", "host": False} if shared else {}
             self._run = _start(facts, {**which, **one_of_many})
         self.steps.current = self._run.step
+        atexit.register(self._rest)  # before the run ends: that was registered earlier
+        os.register_at_fork(after_in_child=self.steps.drop)  # the parent records it
         self._objects = Objects(self._run)
+
+    @quiet
+    def describe(self, **facts: Any) -> None:
+        """Take over facts that the program says after `init`."""
+        if self._run is not None:
+            self._facts |= facts
+            self._run.describe(**facts)
 
     @quiet
     def configure(self, config: Any) -> None:
@@ -98,7 +109,8 @@ class Captured:
         if not self._is_on():
             return
         at = None if step is None else int(step)
-        for own, row in self.steps.take(dict(flatten(data, between)), at, commit):
+        # The whole list first: another thread that logs must find the steps counted.
+        for own, row in list(self.steps.take(dict(flatten(data, between)), at, commit)):
             self._place(row, own)
 
     @quiet
@@ -121,6 +133,7 @@ class Captured:
         if not self._is_on():
             return
         values = numbers(flat)
+        self.last = step if clock is None else self.last
         fresh = {name: value for name, value in values.items() if self._is_new(name, (step, clock, value))}
         for split, some in by_split(
             fresh, lambda name: name.startswith(("eval/", "val/", "val-", "val_", "validation"))
@@ -132,10 +145,10 @@ class Captured:
 
     def _is_new(self, name: str, said: Said) -> bool:
         """False if another library has just logged the same: some programs log to all they find."""
-        library, last = Captured.last.get((self.id, name), (self._library, None))
+        library, last = Captured.newest.get((self.id, name), (self._library, None))
         if library != self._library and last == said:
             return False
-        Captured.last[self.id, name] = self._library, said
+        Captured.newest[self.id, name] = self._library, said
         return True
 
     def _guess(self, values: Mapping[str, float], step: int) -> None:
@@ -151,18 +164,24 @@ class Captured:
             self._run.describe(**origin(names, self._facts.get("config")))
 
     @quiet
+    def _rest(self) -> None:
+        """Record what waits for a call that did not come."""
+        for step, row in list(self.steps.rest()):
+            self._place(row, step)
+
+    @quiet
     def note(self, text: str, **data: Any) -> None:
         if self._run is not None:
             self._run.note(text, **data)
 
     @quiet
     def end(self, state: str = "finished", reason: str | None = None) -> None:
-        for step, row in self.steps.rest():
-            self._place(row, step)
+        self._rest()
         if self._run is not None:
             self._describe()
             self._run.finish(state, reason)
             self._run = None
+        atexit.unregister(self._rest)
         self._off = True
 
 

@@ -42,6 +42,10 @@ class Steps:
             yield self.current, self._held
             self._held = {}
 
+    def drop(self) -> None:
+        """Forget what is held."""
+        self._held = {}
+
 
 class Calls(Steps):
     """Steps of Trackio and SwanLab: every call is a step, the one after the highest so far."""

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ def number(value: Any) -> float | None:
             return float(value)
         except OverflowError:  # an int too large for a float, such as 10**400
             return math.inf if value > 0 else -math.inf
+    if isinstance(value, Decimal):  # of a Parquet column
+        return float(value)
     return WORDS.get(value) if isinstance(value, str) else None
 
 

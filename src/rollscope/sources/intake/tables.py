@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from .gather import number, whole
+from .gather import number, spelled, whole
 
 PROMPT = ("prompt", "input", "query", "question")
 COMPLETION = ("completion", "output", "response", "model response", "text", "generation")
@@ -33,15 +33,20 @@ NUMBERED = re.compile(r"(input|output|score)_(\d+)")
 
 
 def samples(
-    columns: Sequence[str], data: Sequence[Sequence[Any]], id: str, step: int, time_ns: int
+    columns: Sequence[str], data: Sequence[Sequence[Any]], id: str, step: int, time_ns: int, first: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """The samples in a table; nothing if it holds none."""
+    """The samples in a table; nothing if it holds none. `first` is the number of the first row."""
     numbered = [NUMBERED.fullmatch(column) for column in columns]
-    for row, cells in enumerate(data):
+    for row, cells in enumerate(data, first):
         if any(numbered):
             yield from _numbered(columns, cells, f"{id}/{row}", step, time_ns)
         elif (one := sample(dict(zip(columns, cells, strict=False)), f"{id}/{row}", step, time_ns)) is not None:
             yield one
+
+
+def holds_samples(columns: Sequence[str]) -> bool:
+    """True if a table with these columns can hold generated text."""
+    return any(NUMBERED.fullmatch(name) or name.lower() in (*PROMPT, *COMPLETION) for name in columns)
 
 
 def _numbered(
@@ -79,8 +84,8 @@ def sample(cell: Mapping[str, Any], id: str, step: int, time_ns: int) -> dict[st
         "time_ns": time_ns,
         "prompt": text(prompt),
         "completion": text(completion),
-        "reward": number(_first(cell, roles["reward"])),
-        "advantage": number(_first(cell, roles["advantage"])),
+        "reward": number(spelled(_first(cell, roles["reward"]))),
+        "advantage": number(spelled(_first(cell, roles["advantage"]))),
         "rewards": rewards or None,
         "extra": extra or None,
         "answer": text(_first(cell, roles["answer"])),

@@ -228,7 +228,7 @@ class Target:
 
     def _open(self) -> LogWriter:
         if self._log is None:
-            self._truncate()
+            self.settle()
             self.folder.mkdir(parents=True, exist_ok=True)
             self._state["seq"] += 1
             try:
@@ -239,7 +239,7 @@ class Target:
             self._log.append([block.meta("open", {**about, "version": __version__, "imported": self.run.kind})])
         return self._log
 
-    def _truncate(self) -> None:
+    def settle(self) -> None:
         """Remove what a killed import wrote after its last save. One that runs is left alone."""
         self._check_alone()
         for file in self.folder.glob(f"{self.writer}.*"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.errors import RollscopeError
-from rollscope.sources import Mark, Points, Records, Skipped
+from rollscope.sources import Mark, Points, Records, RunStart, Skipped
 from rollscope.sources.intake.report import Report
 from rollscope.sources.intake.target import Target
 
@@ -16,15 +16,15 @@ from . import wandb
 from .address import Address
 
 Progress = Callable[[Path, int, int], None]
+Ask = Callable[[], Any]  # for a run
 
 
 def fetch(addresses: list[Address], root: Path, progress: Progress, report: Report) -> None:
     """Fetch every run at the addresses. One that fails is reported, and the others go on."""
     for address in addresses:
         try:
-            for run in wandb.runs(address):
-                _run(run, address, root, progress, report)
-                report.files[str(address)] = wandb.KIND
+            for id, ask in wandb.runs(address):
+                _one(id, ask, address, root, progress, report)
         except RollscopeError:
             raise
         except Exception as error:  # the library's own, and those of the network
@@ -32,9 +32,21 @@ def fetch(addresses: list[Address], root: Path, progress: Progress, report: Repo
             report.skipped.append(Skipped(why, Path(str(address))))
 
 
-def _run(run: Any, address: Address, root: Path, progress: Progress, report: Report) -> None:
+def _one(id: str, ask: Ask, address: Address, root: Path, progress: Progress, report: Report) -> None:
+    try:
+        run = ask()
+        start = wandb.start(run, address)
+    except Exception as error:  # somebody removed it, or its description cannot be read
+        why = f"{id}: the run cannot be read ({_line(error)}). Check the address and the login, and import again"
+        report.skipped.append(Skipped(why, Path(wandb.KIND)))
+        return
+    _run(run, start, root, progress, report)
+    report.files[str(address)] = wandb.KIND
+
+
+def _run(run: Any, start: RunStart, root: Path, progress: Progress, report: Report) -> None:
     path = Path(wandb.KIND)  # stands for the file of an import, however the run was addressed
-    target = Target(root, wandb.start(run, address))
+    target = Target(root, start)
     cursor = target.cursor(path)
     files = target.folder / "files"
     try:

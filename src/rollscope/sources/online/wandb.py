@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rollscope.sources import Item, Mark, Records, RunStart, Skipped
 from rollscope.sources.capture.axes import Axes
 from rollscope.sources.files.inside import inside
 from rollscope.sources.intake.gather import ByClock, number, run_id, whole
+from rollscope.sources.intake.grown import Grown
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
 
@@ -26,8 +28,8 @@ ARTIFACTS = 1_000  # of a run that are listed
 READINGS = 10_000  # of the machines that are asked for; W&B thins a longer run
 
 
-def runs(address: Address) -> Iterator[Any]:
-    """The runs at an address, each with everything that is known about it."""
+def runs(address: Address) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The runs at an address: the id of each, and how to ask for all that is known about it."""
     try:
         import wandb
     except ImportError:
@@ -35,7 +37,7 @@ def runs(address: Address) -> Iterator[Any]:
     api, project = wandb.Api(), f"{address.entity}/{address.project}"
     ids = [address.run] if address.run else [run.id for run in api.runs(project)]
     for id in ids:
-        yield api.run(f"{project}/{id}")
+        yield id, partial(api.run, f"{project}/{id}")
 
 
 def start(run: Any, address: Address) -> RunStart:
@@ -67,11 +69,11 @@ def items(run: Any, cursor: Mapping[str, Any], folder: Path) -> Iterator[Item]:
         rows.take(row)
         if count % PAGE == 0:
             yield from rows.flush()
-            yield Mark({**cursor, "step": at, "axes": rows.axes.last}, at, last)
+            yield Mark({**cursor, "step": at, **rows.state}, at, last)
     yield from rows.flush()
     yield from rows.skipped()
-    yield Mark({**cursor, "step": at, "axes": rows.axes.last}, at, last)
-    yield from _beside(run, {**cursor, "step": at, "axes": rows.axes.last})
+    yield Mark({**cursor, "step": at, **rows.state}, at, last)
+    yield from _beside(run, {**cursor, "step": at, **rows.state})
 
 
 def _beside(run: Any, cursor: dict[str, Any]) -> Iterator[Item]:
@@ -94,8 +96,15 @@ class _Rows:
     def __init__(self, run: Any, cursor: Mapping[str, Any], folder: Path) -> None:
         self.axes = _axes(run)
         self.axes.last.update(cursor.get("axes", {}))
+        self._grown = Grown()
+        self._grown.restore(cursor)
         self._folder, self._numbers = folder, ByClock(Path(str(run.id)))
         self._generated: list[dict[str, Any]] = []
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the cursor keeps of the rows so far."""
+        return {"axes": self.axes.last, **self._grown.state}
 
     def take(self, row: dict[str, Any]) -> None:
         """Keep the numbers of a row, and the samples of the tables in it."""
@@ -103,10 +112,24 @@ class _Rows:
         time_ns = round((number(row.pop("_timestamp", None)) or 0) * 1e9)
         step = whole(row.pop("_step", None)) or 0
         for (at, clock), values in self.axes.place(row, step):
-            tables = {name: _table(name, value, self._folder, at, time_ns) for name, value in values.items()}
-            self._generated += [sample for table in tables.values() for sample in table]
-            numbers = {name: values[name] for name in sorted(values) if not tables[name]}
+            tables = {name: self._table(name, value, at, time_ns) for name, value in values.items()}
+            self._generated += [sample for table in tables.values() for sample in table or ()]
+            numbers = {name: values[name] for name in sorted(values) if tables[name] is None}
             self._numbers.add(clock, at, time_ns, numbers)
+
+    def _table(self, name: str, value: Any, step: int, time_ns: int) -> list[dict[str, Any]] | None:
+        """The new samples of a table; None if it is none, or its file is damaged or missing."""
+        if not isinstance(value, Mapping) or not str(value.get("_type")).endswith("table-file"):
+            return None
+        file = inside(self._folder, str(value.get("path")))
+        try:
+            table = json.loads(file.read_text(encoding="utf-8")) if file is not None else {}
+            columns, data = table["columns"], table["data"]
+            first = self._grown.first_new(name, columns, data)
+            found = list(samples(columns, data[first:], f"{name}/{step}", step, time_ns, first))
+            return found if found or first else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
 
     def flush(self) -> Iterator[Item]:
         yield from self._numbers.points()
@@ -161,18 +184,6 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
-
-
-def _table(name: str, value: Any, folder: Path, step: int, time_ns: int) -> list[dict[str, Any]]:
-    """The samples of a table; nothing for anything else, or if its file is damaged or missing."""
-    if not isinstance(value, Mapping) or not str(value.get("_type")).endswith("table-file"):
-        return []
-    file = inside(folder, str(value.get("path")))
-    try:
-        table = json.loads(file.read_text(encoding="utf-8")) if file is not None else {}
-        return list(samples(table["columns"], table["data"], f"{name}/{step}", step, time_ns))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return []
 
 
 def fetch_files(run: Any, folder: Path) -> Iterator[Skipped]:

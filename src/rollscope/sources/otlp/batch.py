@@ -14,7 +14,7 @@ from rollscope.sources import Item, Records, RunStart
 from rollscope.sources.intake.gather import Gather
 
 from .attributes import ATTEMPT, attributes, word
-from .logs import note_row, turn_row
+from .logs import call_of, note_row, turn_row
 from .numbers import readings
 from .resource import KIND, run_of
 from .rollout import Turns, call_rows, is_call, is_tool, sample_of, sample_row, tool_row
@@ -36,6 +36,7 @@ class Known:
     """What is known of a run from batches before: its spans, and its samples' turns and tokens."""
 
     spans: SpanIds = field(default_factory=SpanIds)
+    told: SpanIds = field(default_factory=SpanIds)  # calls whose messages are known, from the span or an event
     turns: Turns = field(default_factory=Turns)
     tokens: Sequences = field(default_factory=Sequences)
 
@@ -77,13 +78,22 @@ class RunRows:
     ) -> None:
         self.add("samples", sample_row(sample, row, span, found, resource))
         if is_call(found):
-            text, turns = call_rows(sample, row, found, self._known.turns)
             attempt = word(found, ATTEMPT) or word(resource, ATTEMPT)
-            self.add("samples", {**text, **self._known.tokens.columns(sample, attempt, found)})
-            for turn in turns:
-                self.add("turns", turn)
+            text = self._call(sample, row, found)
+            self.add("samples", {"id": sample, **text, **self._known.tokens.columns(sample, attempt, found)})
         elif is_tool(found):
             self.add("turns", tool_row(sample, row, found, self._known.turns))
+
+    def _call(self, sample: str, row: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+        """Add the turns of a call; return its text. Its span and its event may both hold them."""
+        if row["id"] is not None and row["id"] in self._known.told:
+            return {}
+        text, turns = call_rows(sample, row, found, self._known.turns)
+        for turn in turns:
+            self.add("turns", turn)
+        if turns and row["id"] is not None:
+            self._known.told.add(row["id"])
+        return text
 
     def metric(self, metric: dict[str, Any], resource: dict[str, Any]) -> None:
         service, host = str(resource.get("service.name") or KIND), resource.get("host.name")
@@ -96,7 +106,11 @@ class RunRows:
                 self.add("host", {"time_ns": time_ns, "name": name, "value": value, **about})
 
     def log(self, record: dict[str, Any], resource: dict[str, Any]) -> None:
-        """A message of a sample's conversation is a turn of it; any other record is a note."""
+        """What is said in a sample is turns of it; any other record is a note."""
+        if (event := call_of(record, resource)) is not None:
+            sample, row, found = event
+            self.add("samples", {"id": sample, **self._call(sample, row, found)})
+            return
         turn = turn_row(record, resource, self._known.turns)
         self.add("notes" if turn is None else "turns", note_row(record) if turn is None else turn)
 

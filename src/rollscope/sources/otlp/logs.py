@@ -8,12 +8,25 @@ from typing import Any
 from .attributes import SAMPLE, STEP, attributes, count, nanoseconds, value_of, word
 from .messages import said
 from .rollout import STOP, Turns
+from .spans import span_id
 
 ROLES = {  # events of the conventions for messages -> who speaks
     **{f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")},
     "gen_ai.choice": "assistant",
 }
+DETAILS = "gen_ai.client.inference.operation.details"
 WARNING = 13  # the lowest severity number of a warning
+
+
+def call_of(record: dict[str, Any], resource: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    """The sample, the row and the attributes of an event that holds a whole call."""
+    found = attributes(record.get("attributes"))
+    sample = word(found, SAMPLE) or word(resource, SAMPLE)
+    if sample is None or (record.get("eventName") or found.get("event.name")) != DETAILS:
+        return None
+    time_ns = _time(record)
+    row = {"id": span_id(record.get("spanId")), "step": count(found, STEP), "start_ns": time_ns, "end_ns": time_ns}
+    return sample, row, found
 
 
 def turn_row(record: dict[str, Any], resource: dict[str, Any], turns: Turns) -> dict[str, Any] | None:
@@ -29,7 +42,7 @@ def turn_row(record: dict[str, Any], resource: dict[str, Any], turns: Turns) -> 
         "sample": sample,
         "turn": turns.number(sample),
         "step": count(found, STEP),
-        "time_ns": nanoseconds(record.get("timeUnixNano")) or nanoseconds(record.get("observedTimeUnixNano")),
+        "time_ns": _time(record),
         **said(message, role),
         "stop_reason": None if reason is None else STOP.get(str(reason), str(reason)),
     }
@@ -46,8 +59,12 @@ def note_row(record: dict[str, Any]) -> dict[str, Any]:
     trace = {"trace": record.get("traceId"), "span": record.get("spanId")}
     return {
         "step": count(found, STEP),
-        "time_ns": nanoseconds(record.get("timeUnixNano")) or nanoseconds(record.get("observedTimeUnixNano")),
+        "time_ns": _time(record),
         "text": f"{event}: {text}" if event and text else str(event or text),
         "kind": "warning" if isinstance(severity, int) and severity >= WARNING else "output",
         "data": {**found, **{key: value for key, value in trace.items() if value}} or None,
     }
+
+
+def _time(record: dict[str, Any]) -> int | None:
+    return nanoseconds(record.get("timeUnixNano")) or nanoseconds(record.get("observedTimeUnixNano"))

@@ -49,7 +49,7 @@ def _values(point: dict[str, Any]) -> Iterator[tuple[str, float]]:
     listed = point.get("quantileValues")
     for one in listed if isinstance(listed, list) else ():
         if isinstance(one, dict) and (value := number(one.get("value"))) is not None:
-            yield f"p{round((number(one.get('quantile')) or 0) * 100):02d}", value
+            yield f"p{(number(one.get('quantile')) or 0) * 100:02.6g}", value
 
 
 def _whole(value: Any) -> float | None:

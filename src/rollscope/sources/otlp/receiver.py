@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rollscope.errors import RollscopeError
+from rollscope.errors import CannotWrite, RollscopeError
 from rollscope.sources import Points, Records
 from rollscope.sources.intake.target import Target
 
@@ -57,12 +57,15 @@ class Receiver:
         with self._lock:
             try:
                 taken = self._store(signal, batch, mark)
-            except OSError as error:
+            except (OSError, CannotWrite) as error:
                 self._abandon()
+                why = getattr(error, "strerror", None) or error
                 raise Unavailable(
-                    f"the batch could not be written ({error.strerror or error}); nothing of it is kept."
-                    " Send it again later."
+                    f"the batch could not be written ({why}); nothing of it is kept. Send it again later."
                 ) from None
+            except BaseException:
+                self._abandon()  # its spans are not known: they would be left out when they come again
+                raise
         return answer(signal, content_type, taken.refused, ". ".join(taken.reasons))
 
     def _store(self, signal: str, batch: Any, mark: str) -> Batches:
@@ -100,6 +103,7 @@ class Receiver:
         if id not in self._targets:
             self._targets[id] = Target(self.root, start, live=True, guest=self._guest(start))
             if self._targets[id].cursor(PATH) is not None:
+                self._targets[id].settle()
                 self._known[id] = _known(self.root, id, self._targets[id].writer)
         self._used[id] = time.monotonic()
         while len(self._targets) > MOST_RUNS:

@@ -138,7 +138,7 @@ def _said(one: Message, row: dict[str, Any], found: dict[str, Any]) -> dict[str,
         "stop_reason": STOP.get(why or "", why),
         "time_ns": row["end_ns"],
         "tokens": count(found, ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")),
-        "seconds": (row["end_ns"] - row["start_ns"]) / 1e9,
+        "seconds": (row["end_ns"] - row["start_ns"]) / 1e9 if row["end_ns"] != row["start_ns"] else None,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,12 +39,38 @@ class Anything:
         return False
 
 
-def missing(library: str, name: str) -> Any:
+class Kind(type):
+    """A class of which nothing is known: it can be asked for methods such as `from_file`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything()
+
+
+class Error(Exception):
+    """The base of a library's exceptions. A stand-in raises none; programs name them."""
+
+
+@functools.cache
+def error(name: str) -> type[Error]:
+    return type(name, (Error,), {})
+
+
+@functools.cache
+def kind(name: str) -> Kind:
+    """A class of its own for each name, so that `isinstance` tells them apart."""
+    return Kind(name, (Anything,), {})
+
+
+def missing(library: str, name: str, why: str = "its calls do nothing") -> Any:
     """What a stand-in lacks: a class if the name begins with a capital, else an object."""
     if name.startswith("_"):
         raise AttributeError(name)
-    unsupported(f"{library}.{name}")
-    return Anything if name[:1].isupper() else Anything()
+    if name.endswith("Error"):
+        return error(name)
+    unsupported(f"{library}.{name}", why)
+    return kind(name) if name[:1].isupper() else Anything()
 
 
 def unsupported(what: str, why: str = "its calls do nothing") -> None:

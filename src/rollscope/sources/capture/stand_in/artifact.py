@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .anything import Anything
+from .anything import Anything, unsupported
 
 MOST_FILES = 1_000  # of an artifact that are named
 
@@ -39,6 +39,12 @@ class Artifact(Anything):
 
     def wait(self, *_: Any, **__: Any) -> Any:
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        unsupported(f"an artifact's {name}")
+        return Anything()
 
     def about(self) -> dict[str, Any]:
         """What is noted: the artifact and its files, with their sizes."""

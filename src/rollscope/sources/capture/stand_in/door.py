@@ -8,8 +8,9 @@ from typing import Any
 
 from rollscope.sources.live.quiet import print_once
 
-from .anything import Anything, missing, unsupported
+from .anything import Error, missing
 from .config import Config, settings
+from .parts import Parts, install
 from .run import Run
 from .summary import Summary
 
@@ -68,13 +69,22 @@ class Door:
         if name in self._before:
             return self._before[name] if self.run is None else getattr(self.run, name)
         if name in self._no_account:
-            unsupported(f"{self._library}.{name}", "it needs an account, and there is none")
-            return Anything if name[:1].isupper() else Anything()
+            return missing(self._library, name, "it needs an account, and there is none")
+        if name in self._parts.names:
+            return self._parts.part(name)
         return missing(self._library, name)
 
-    def fill(self, module: ModuleType, calls: Iterable[str], kinds: Iterable[type]) -> None:
-        """Put the functions and classes of the library into the module."""
+    def fill(
+        self, module: ModuleType, version: str, calls: Iterable[str], kinds: Iterable[type], parts: Iterable[str] = ()
+    ) -> None:
+        """Put the functions and classes of the library into the module.
+
+        `version` is the one whose interface this is. `parts` are modules below it.
+        """
+        self._parts = Parts(module, parts)
+        install()
         module.__dict__.update({name: self.call(name) for name in calls})
         module.__dict__.update({kind.__name__: kind for kind in kinds})
-        module.__dict__.update(init=self.init, finish=self.finish, login=lambda *_, **__: True, __version__="0.0.0")
+        module.__dict__.update(init=self.init, finish=self.finish, login=lambda *_, **__: True, Error=Error)
+        module.__version__, module.__path__ = version, self._parts  # type: ignore[attr-defined]
         module.__getattr__ = self.attribute  # type: ignore[method-assign]

@@ -31,8 +31,8 @@ class Run(Anything):
         self._captured, self._is_over = Captured(self.library, off), False
         self._captured.begin(config=settings(config), **resumed(facts))
         self.id = self._captured.id or "disabled"
-        self.name, self.project = facts.get("name") or self.id, facts.get("project")
-        self.group, self.tags = facts.get("group"), tuple(facts.get("tags") or ())
+        self._name, self._tags = facts.get("name") or self.id, tuple(facts.get("tags") or ())
+        self.group, self.project = facts.get("group"), facts.get("project")
         self.dir, self.disabled, self.url = str(self._captured.folder or Path.cwd()), off, None
         self.config = Config(self._captured.configure)
         self.config._items.update(settings(config))
@@ -44,6 +44,24 @@ class Run(Anything):
     @property
     def step(self) -> int:
         return self._captured.steps.current
+
+    @property
+    def name(self) -> str:
+        return str(self._name)
+
+    @name.setter
+    def name(self, name: Any) -> None:
+        self._name = str(name)
+        self._captured.describe(name=self._name)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self._tags
+
+    @tags.setter
+    def tags(self, tags: Any) -> None:
+        self._tags = tuple(tags or ())
+        self._captured.describe(tags=list(self._tags))
 
     def log(self, data: Any, step: int | None = None, commit: bool | None = None, **_: Any) -> None:
         if self._is_over:
@@ -64,7 +82,7 @@ class Run(Anything):
     def _summarise(self, changed: dict[str, Any]) -> None:
         """Record what the program writes into the summary itself, under a name of its own."""
         own = {f"summary/{name}": value for name, value in flatten(changed, self.between)}
-        self._captured.numbers(own, max(self.step - 1, 0))
+        self._captured.numbers(own, self._captured.last)
 
     @quiet
     def alert(self, title: str = "", text: str | None = "", level: Any = "WARN", **_: Any) -> None:

@@ -34,12 +34,15 @@ class Summary(Config):
         self._items.update(own)
         self._changed(own)
 
+    def __delitem__(self, key: str) -> None:
+        del self._items[key]  # what was recorded stays
+
     def define(self, name: str, kinds: str | None, goal: str | None = None) -> None:
         """Say what the summary of a name, or of a prefix with `*`, holds: `"min,max"`."""
         words = {"best": "max" if str(goal).startswith("max") else "min"}
         wanted = [words.get(kind.strip(), kind.strip()) for kind in (kinds or "").split(",") if kind.strip()]
         if wanted:
-            self._kinds[name] = wanted
+            self._kinds[name] = [] if "copy" in wanted else wanted
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Take the values of a log call over. None is no value."""
@@ -47,6 +50,8 @@ class Summary(Config):
             value, kinds = scalar(raw), self._kinds_of(name)
             if not kinds and value is not None:
                 self._items[name] = {**_mapping(self._items.get(name)), **raw} if isinstance(raw, Mapping) else value
+            elif "none" in kinds:
+                continue
             elif (as_float := number(value)) is not None and not math.isnan(as_float):
                 self._merge(name, as_float, kinds)
 

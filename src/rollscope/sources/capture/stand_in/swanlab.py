@@ -70,6 +70,6 @@ def start(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
 
 def stand_in(module: ModuleType) -> None:
     door = Door("swanlab", start, NO_ACCOUNT)
-    door.fill(module, CALLS, (Text, Image, Audio, Video, Html, Run))
+    door.fill(module, "0.10.3", CALLS, (Text, Image, Audio, Video, Html, Run))
     module.__dict__.update(get_run=lambda: door.run, has_run=lambda: door.run is not None)
     module.__dict__.update(merge_settings=lambda *_, **__: None, merge_callbacks=lambda *_, **__: None)

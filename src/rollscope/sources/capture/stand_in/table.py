@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 
 class Table:
     """Rows under columns. A table of generated text becomes samples, any other one a file."""
+
+    MAX_ROWS, MAX_ARTIFACT_ROWS = 10_000, 200_000  # of W&B; here a table is kept whole
 
     def __init__(
         self,
@@ -48,6 +50,24 @@ class Table:
         import numpy as np
 
         return np.array(values)
+
+    def add_computed_columns(self, fn: Callable[[int, dict[Any, Any]], Mapping[Any, Any]]) -> None:
+        """Add columns that a function makes of each row."""
+        names = list(self.columns)
+        found = [fn(i, dict(zip(names, row, strict=False))) for i, row in enumerate(self.data)]
+        for name in found[0] if found else ():
+            self.add_column(name, [one[name] for one in found])
+
+    def get_dataframe(self) -> Any:
+        import pandas  # type: ignore[import-untyped, unused-ignore]
+
+        return pandas.DataFrame(self.data, columns=self.columns)
+
+    def get_index(self) -> list[int]:
+        return list(range(len(self.data)))
+
+    def cast(self, *_: Any, **__: Any) -> None:
+        """A column has no type here."""
 
     def iterrows(self) -> Iterator[tuple[int, list[Any]]]:
         yield from enumerate(self.data)

@@ -11,6 +11,7 @@ from .door import Door
 from .media import Audio, Histogram, Html, Image, Text, Video
 from .run import Run as Base
 from .table import Table
+from .trace import Trace
 
 POSITIONS = ("project", "name", "group")
 CALLS = ("log", "log_system", "log_gpu", "log_cpu", "alert", "save", "log_artifact")
@@ -48,5 +49,5 @@ def start(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
 
 
 def stand_in(module: ModuleType) -> None:
-    kinds = (Table, Image, Video, Audio, Html, Markdown, Histogram, Artifact, AlertLevel, Run)
-    Door("trackio", start, NO_ACCOUNT, again=True).fill(module, CALLS, kinds)
+    kinds = (Table, Trace, Image, Video, Audio, Html, Markdown, Histogram, Artifact, AlertLevel, Run)
+    Door("trackio", start, NO_ACCOUNT, again=True).fill(module, "0.43.0", CALLS, kinds)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+import string
 import time
 from types import ModuleType
 from typing import Any
@@ -12,7 +14,7 @@ from rollscope.sources.live.quiet import print_once, quiet
 
 from .anything import Anything, unsupported
 from .artifact import Artifact
-from .config import settings
+from .config import Config, settings
 from .door import Door
 from .media import Audio, Histogram, Html, Image, Plotly, Video
 from .run import Run as Base
@@ -38,15 +40,24 @@ class Run(Base):
     library, between = "wandb", "."
 
     def __init__(self, wish: dict[str, Any]) -> None:
-        self.entity, self.notes, self.job_type = wish.get("entity") or "", wish.get("notes"), wish.get("job_type")
+        self.entity, self._notes, self.job_type = wish.get("entity") or "", wish.get("notes"), wish.get("job_type")
         facts = {key: wish.get(key) for key in ("project", "name", "group")}
         tags = [*_words(wish.get("tags")), *([self.job_type] if self.job_type else [])]
         super().__init__(_is_off(wish), _config(wish), tags=tags, **facts, **_which(wish))
-        self.start_time, self.sweep_id, self.settings = time.time(), None, wish.get("settings") or Settings()
+        self.start_time, self.sweep_id, self.settings = time.time(), None, Settings(**wish["own"])
         self.offline, self.mode, self.starting_step = True, "disabled" if self.disabled else "offline", self.step
         self.path = "/".join(part for part in (self.entity, self.project, self.id) if part)
-        if self.notes:
-            self._captured.note(str(self.notes))
+        if self._notes:
+            self._captured.note(str(self._notes))
+
+    @property
+    def notes(self) -> Any:
+        return self._notes
+
+    @notes.setter
+    def notes(self, notes: Any) -> None:
+        self._notes = notes
+        self._captured.note(str(notes))
 
     @quiet
     def define_metric(
@@ -72,11 +83,21 @@ class Run(Base):
     def get_url(self) -> None:
         return None
 
+    project_url = sweep_url = None
+    get_project_url = get_sweep_url = get_url
+
+    def _label(self, *_: Any, **__: Any) -> None:
+        """Transformers says that the run is its own."""
+
     def project_name(self) -> str:
         return str(self.project or "")
 
     def log_model(self, path: Any, name: Any = None, *_: Any, **__: Any) -> Any:
         return self.log_artifact(path, name, "model")
+
+
+class RunDisabled(Anything):
+    """What W&B calls a run that is switched off; trainers ask whether a run is one."""
 
 
 class Metric:
@@ -98,6 +119,7 @@ def start(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     wish = {**dict(zip(POSITIONS, args, strict=False)), **kwargs}
     given = wish.get("settings")
     own = given if isinstance(given, dict) else getattr(given, "__dict__", {})
+    wish["own"] = own
     for name, variable in VARIABLES.items():
         wish[name] = _first(wish.get(name), own.get(name), own.get(f"run_{name}"), os.environ.get(variable))
     return Run(wish)
@@ -107,14 +129,26 @@ CALLS = (
     *("log", "define_metric", "alert", "save", "log_artifact", "log_model", "watch", "unwatch", "log_code"),
     "mark_preempting",
 )
-NO_ACCOUNT = ("sweep", "agent", "controller", "Api", "use_artifact", "use_model", "restore", "link_model")
+PARTS = ("sdk", "errors", "util", "apis", "data_types", "wandb_run", "wandb_sdk", "env")
+NO_ACCOUNT = ("sweep", "controller", "Api", "use_artifact", "use_model", "restore", "link_model")
 
 
 def stand_in(module: ModuleType) -> None:
     door = Door("wandb", start, NO_ACCOUNT)
-    kinds = (Table, Image, Video, Audio, Html, Histogram, Plotly, Artifact, Settings, AlertLevel, Run)
-    door.fill(module, CALLS, kinds)
-    module.__dict__.update(termlog=_say, termwarn=_say, termerror=_say, setup=Anything(), Error=RuntimeError)
+    media = (Table, Image, Video, Audio, Html, Histogram, Plotly)
+    kinds = (*media, Artifact, Settings, AlertLevel, Run, RunDisabled, Config)
+    door.fill(module, "0.31.0", CALLS, kinds, PARTS)
+    module.__dict__.update(termlog=_say, termwarn=_say, termerror=_say, setup=Anything(), require=Anything())
+    module.__dict__.update(teardown=door.finish, agent=_agent, generate_id=generate_id)
+
+
+def generate_id(length: int = 8) -> str:
+    """An id for a run, as `wandb.util` makes them."""
+    return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(length))
+
+
+def _agent(*_: Any, **__: Any) -> None:
+    unsupported("wandb.agent", "a sweep needs an account; the function is not called")
 
 
 class AlertLevel:
