@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import shutil
 import signal
@@ -622,6 +623,23 @@ def test_a_hook_that_is_always_late_leaves_few_sets(tmp_path: Path) -> None:
     found = stored(tmp_path / "runs").run("run").samples()
     assert sorted(found["id"]) == sorted(f"own{step}" for step in range(20)) and set(found["answer"]) == {"4"}
     assert len([*tmp_path.glob("runs/run/*.sealed")]) <= 16
+
+
+def test_rollouts_that_met_their_rows_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rollscope.sources.intake.guest.told.MOST_KNOWN", 5)
+    importer, row = Importer(tmp_path / "runs", live=True, into=Into("run")), {"prompt": "2 + 2?"}
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        for step in range(20):
+            own = {"id": f"own{step}", "completion": f"answer {step}", **row}
+            run.log_samples(step=step, samples=[own])
+            run.flush()
+            write_lines(tmp_path / "dumps" / f"{step}.jsonl", {**own, "id": f"a{step}", "step": step, "answer": "4"})
+            importer.take([tmp_path / "dumps"])
+    gc.collect()
+    assert sum(isinstance(one, Rollout) for one in gc.get_objects()) <= 8
+    importer.close()
+    found = stored(tmp_path / "runs").run("run").samples()
+    assert len(found["id"]) == 20 and set(found["answer"]) == {"4"}
 
 
 def test_a_dump_that_is_written_again_tells_other_rollouts(tmp_path: Path) -> None:
