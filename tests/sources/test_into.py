@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import json
 import shutil
@@ -19,6 +20,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.cli import main
+from rollscope.errors import CannotWrite
 from rollscope.sources import Points
 from rollscope.sources.intake.follow.followed import Followed
 from rollscope.sources.intake.follow.watch import Watch
@@ -625,8 +627,14 @@ def test_a_hook_that_is_always_late_leaves_few_sets(tmp_path: Path) -> None:
     assert len([*tmp_path.glob("runs/run/*.sealed")]) <= 16
 
 
+def rollouts_in_memory() -> int:
+    gc.collect()
+    return sum(type(one) is Rollout for one in gc.get_objects())
+
+
 def test_rollouts_that_met_their_rows_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rollscope.sources.intake.guest.told.MOST_KNOWN", 5)
+    before = rollouts_in_memory()
     importer, row = Importer(tmp_path / "runs", live=True, into=Into("run")), {"prompt": "2 + 2?"}
     with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
         for step in range(20):
@@ -635,8 +643,7 @@ def test_rollouts_that_met_their_rows_do_not_stay_in_memory(tmp_path: Path, monk
             run.flush()
             write_lines(tmp_path / "dumps" / f"{step}.jsonl", {**own, "id": f"a{step}", "step": step, "answer": "4"})
             importer.take([tmp_path / "dumps"])
-    gc.collect()
-    assert sum(isinstance(one, Rollout) for one in gc.get_objects()) <= 8
+    assert rollouts_in_memory() - before <= 8
     importer.close()
     found = stored(tmp_path / "runs").run("run").samples()
     assert len(found["id"]) == 20 and set(found["answer"]) == {"4"}
@@ -682,6 +689,26 @@ def test_an_import_that_is_killed_before_it_removes_a_rollout_does_it_later(
     with monkeypatch.context() as patch:
         patch.setattr("rollscope.store.seal.leave_out.leave_out", killed)
         assert take(hooked.folder, hooked.dumps) == 130
+    hooked.dump(TRAINED)
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+
+
+def test_a_rollout_that_could_not_be_removed_is_removed_at_the_next_look(
+    hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    importer = Importer(hooked.folder, live=True, into=Into("run"))
+    hooked.dump(ROLLOUTS)
+    importer.take([hooked.dumps])
+    hooked.record(0, 1)
+    with monkeypatch.context() as patch, pytest.raises(CannotWrite):
+        patch.setattr("rollscope.store.seal.leave_out.leave_out", full)
+        importer.meet(over=True)
+    importer.meet(over=True)
+    importer.close()
+    assert sorted(hooked.samples()) == ["own0", "own1"]
     hooked.dump(TRAINED)
     assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
 

@@ -79,8 +79,10 @@ class Told:
         with contextlib.suppress(RollscopeError, OSError):  # it cannot be read: the next look tries again
             self._own.refresh(over)
             counts = {step: count for step, count in self._own.counts.items() if self._seen.get(step) != count}
-            pairs = self._pairs(self._own.strangers(counts))
-            self._seen |= counts
+            strangers = self._own.strangers(counts)
+            pairs = self._pairs(strangers)
+            open_steps = {row["step"] for row in strangers if row["id"] in pairs}  # until they are joined
+            self._seen |= {step: count for step, count in counts.items() if step not in open_steps}
         self._late_at = time.monotonic() + RESTS * (time.monotonic() - began)
         return {theirs: own for theirs, own in pairs.items() if theirs != own}
 
