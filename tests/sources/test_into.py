@@ -843,6 +843,20 @@ def test_what_grows_says_all_of_its_rows_without_a_step(folder: Path, following:
     ]
 
 
+def test_what_grows_slowly_says_its_rows_without_a_step_seldom(
+    following: Importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rollscope.sources.intake.follow.followed.PATIENCE", 0.0)
+    file, said = tmp_path / "dumps" / "some.jsonl", []
+    file.parent.mkdir()
+    for _ in range(20):
+        with file.open("a") as more:
+            more.write(stepless(3, None))
+        said += following.take([file.parent]).skipped
+    counts = [one.why.partition(" ")[0] for one in (*said, *following.rest())]
+    assert counts == ["1", "2", "4", "8", "16", "20"]
+
+
 def test_rollouts_without_a_step_go_to_the_one_that_is_given_once(folder: Path, tmp_path: Path, capsys: Any) -> None:
     """Files of two steps may number them alike."""
     for step in ("2", "3"):
