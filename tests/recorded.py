@@ -41,7 +41,10 @@ VERL = (
     "with the package on the CPU: a training as a user starts it, with its workers on Ray and vLLM; "
     "its other trainers with a stubbed engine"
 )
-TRL = "with the package on the CPU; GRPO and RLOO also with vLLM, in the process and as a server"
+TRL = (
+    "with the package on the CPU; GRPO and RLOO also with vLLM in the process, "
+    "GRPO and its asynchronous trainer with a vLLM server"
+)
 READ = (
     _row(
         *("trl", LIVE),

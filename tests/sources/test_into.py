@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import gc
 import json
 import shutil
 import signal
@@ -18,6 +20,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.cli import main
+from rollscope.errors import CannotWrite
 from rollscope.sources import Points
 from rollscope.sources.intake.follow.followed import Followed
 from rollscope.sources.intake.follow.watch import Watch
@@ -624,6 +627,28 @@ def test_a_hook_that_is_always_late_leaves_few_sets(tmp_path: Path) -> None:
     assert len([*tmp_path.glob("runs/run/*.sealed")]) <= 16
 
 
+def rollouts_in_memory() -> int:
+    gc.collect()
+    return sum(type(one) is Rollout for one in gc.get_objects())
+
+
+def test_rollouts_that_met_their_rows_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rollscope.sources.intake.guest.told.MOST_KNOWN", 5)
+    before = rollouts_in_memory()
+    importer, row = Importer(tmp_path / "runs", live=True, into=Into("run")), {"prompt": "2 + 2?"}
+    with rs.init(id="run", dir=tmp_path / "runs", host=False) as run:
+        for step in range(20):
+            own = {"id": f"own{step}", "completion": f"answer {step}", **row}
+            run.log_samples(step=step, samples=[own])
+            run.flush()
+            write_lines(tmp_path / "dumps" / f"{step}.jsonl", {**own, "id": f"a{step}", "step": step, "answer": "4"})
+            importer.take([tmp_path / "dumps"])
+    assert rollouts_in_memory() - before <= 8
+    importer.close()
+    found = stored(tmp_path / "runs").run("run").samples()
+    assert len(found["id"]) == 20 and set(found["answer"]) == {"4"}
+
+
 def test_a_dump_that_is_written_again_tells_other_rollouts(tmp_path: Path) -> None:
     """A training that is resumed may write its last steps once more, under the same ids."""
     file, row = tmp_path / "dumps" / "3.jsonl", {"prompt": "2 + 2?", "split": "train"}
@@ -666,6 +691,26 @@ def test_an_import_that_is_killed_before_it_removes_a_rollout_does_it_later(
         assert take(hooked.folder, hooked.dumps) == 130
     hooked.dump(TRAINED)
     assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == ONE_EACH
+
+
+def test_a_rollout_that_could_not_be_removed_is_removed_at_the_next_look(
+    hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    importer = Importer(hooked.folder, live=True, into=Into("run"))
+    hooked.dump(ROLLOUTS)
+    importer.take([hooked.dumps])
+    hooked.record(0, 1)
+    with monkeypatch.context() as patch, pytest.raises(CannotWrite):
+        patch.setattr("rollscope.store.seal.leave_out.leave_out", full)
+        importer.meet(over=True)
+    importer.meet(over=True)
+    importer.close()
+    assert sorted(hooked.samples()) == ["own0", "own1"]
+    hooked.dump(TRAINED)
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
 
 
 TABLE_LATER = """
@@ -796,6 +841,20 @@ def test_what_grows_says_all_of_its_rows_without_a_step(folder: Path, following:
         f"{file}: 3 rows are left out: the step is missing or not a whole number. Importing the file without --into"
         " keeps them"
     ]
+
+
+def test_what_grows_slowly_says_its_rows_without_a_step_seldom(
+    following: Importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rollscope.sources.intake.follow.followed.PATIENCE", 0.0)
+    file, said = tmp_path / "dumps" / "some.jsonl", []
+    file.parent.mkdir()
+    for _ in range(20):
+        with file.open("a") as more:
+            more.write(stepless(3, None))
+        said += following.take([file.parent]).skipped
+    counts = [one.why.partition(" ")[0] for one in (*said, *following.rest())]
+    assert counts == ["1", "2", "4", "8", "16", "20"]
 
 
 def test_rollouts_without_a_step_go_to_the_one_that_is_given_once(folder: Path, tmp_path: Path, capsys: Any) -> None:

@@ -66,13 +66,23 @@ def _words(text: str) -> list[str]:
 
 
 def _trained(words: Sequence[str]) -> str | None:
-    """The first script or module among the words."""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    """The first script or module among the words.
+
+    Behind an option of a program that is no launcher, a script is what the option names.
+    """
+    starts = next((i for i, word in enumerate(words) if _starts_scripts(word)), len(words))
+    for i, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True)):
         if word in ("-m", "--module") and after and after not in MODULES:
             return after.removesuffix(".__main__").rpartition(".")[2]
-        if word.endswith(SCRIPTS) and not NO_NAME.fullmatch(word):
+        is_named = i and i < starts and words[i - 1].startswith("-") and words[i - 1] != "--"
+        if word.endswith(SCRIPTS) and not NO_NAME.fullmatch(word) and not is_named:
             return Path(word).stem
     return None
+
+
+def _starts_scripts(word: str) -> bool:
+    name = Path(word).name
+    return name.startswith("python") or name in LAUNCHERS or name in SHELLS
 
 
 def _named(words: Sequence[str]) -> Iterator[str]:

@@ -93,7 +93,7 @@ class Importer:
         for given in paths:
             self._walk(given, report)
         if self._followed is not None:
-            report.skipped += self._followed.settled()
+            report.skipped += self._stepless.news(self._followed.settled())
         for target in self._targets:
             with writing(self.root):
                 target.save()
@@ -112,7 +112,9 @@ class Importer:
 
     def rest(self) -> list[Skipped]:
         """What is wrong with files that were followed and may still have been written."""
-        return [] if self._followed is None else self._followed.settled(over=True)
+        if self._followed is None:
+            return []
+        return [*self._stepless.news(self._followed.settled(over=True)), *self._stepless.rest()]
 
     def _walk(self, given: Path, report: Report) -> None:
         """Import a path, or the known files below it. A folder of a source is not looked into."""

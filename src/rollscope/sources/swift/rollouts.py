@@ -131,7 +131,7 @@ class Rollouts:
     def _leave_loss(self) -> None:
         """Say when samples were trained on, of a loss that showed no tokens (Liger)."""
         held, self._loss = self._loss, None
-        if held is not None and self.callback.run is not None:
+        if held is not None and self.callback.run is not None and not self._again(held):
             self.callback.run.log_samples(self._trained(held), step=self._now())
 
     def _on_tokens(self, result: Any, model: Any, model_inputs: Any, batch: Any, *_: Any) -> None:
@@ -140,11 +140,20 @@ class Rollouts:
         if held is None or held.batch is not batch or self.callback.run is None:
             return
         self._loss = None
+        if self._again(held):
+            return
         columns = self._trained(held)
         for name, values in zip(("logp", "entropy"), result, strict=False):
             if values is not None:
                 columns[name] = cut(detached(values), held.rows)
         self.callback.run.log_samples(columns, step=self._now())
+
+    def _again(self, held: Held) -> bool:
+        """Was there an update with these samples before (`num_iterations`)?
+
+        Samples are at the step of the first one, and so are the tokens of its loss.
+        """
+        return all(id in self._consumed for id in held.ids)
 
     def _trained(self, held: Held) -> dict[str, Any]:
         """When samples were first trained on, and how many updates after they were written."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rollscope.sources.dumps.place import Repeats
 from rollscope.sources.intake.gather import digest
 from rollscope.sources.intake.tables import text
 from rollscope.sources.live.wrap import after, before
@@ -30,7 +31,7 @@ class Queued:
         self.trainer = trainer
         self.callback = callback
         self._taken: dict[int, tuple[str, Any]] = {}  # identity of its ids -> sample id, what was taken
-        self._members: dict[int, int] = {}  # group -> samples of it so far
+        self._repeats = Repeats()
         self._ahead: deque[list[tuple[str, int]]] = deque()  # micro-batches: sample ids and their versions
 
     def watch(self) -> None:
@@ -44,8 +45,7 @@ class Queued:
         run = self.callback.begin(self.trainer.args, self.trainer.state)
         if run is None:
             return
-        repeat = self._members.get(taken.group_id, 0)
-        self._members[taken.group_id] = repeat + 1
+        repeat = self._repeats.number(str(taken.group_id))
         id, why = f"{taken.group_id}.{repeat}", self._unused(taken)
         columns = _columns(id, repeat, taken, set(self.trainer.eos_token_ids))
         if why is None:

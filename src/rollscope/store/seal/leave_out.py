@@ -5,6 +5,7 @@ A set is replaced as in a merge: the new one appears whole, and then the old one
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Collection, Iterator
@@ -55,13 +56,22 @@ def leave_out(run: str, ids: Collection[str], writers: Collection[str]) -> int:
     ranges = logs.declared_ranges(run)
     for name in files.listed(run):
         if name.split(".")[0] in writers:
-            logs.seal_log(run, os.path.join(run, name), ranges)
-    words = Words()
-    sets = [sealed for sealed in accepted(listed(run), words)[0] if _has_any(sealed, out)]
-    for sealed in sets:
-        _write_without(run, sealed, out, words)
-        remove_set(sealed.path)
-    return len(sets)
+            with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
+                logs.seal_log(run, os.path.join(run, name), ranges)
+    words, done = Words(), 0
+    for sealed in accepted(listed(run), words)[0]:
+        with contextlib.suppress(FileNotFoundError):  # another process merged it: the next look finds the rows
+            done += _without(run, sealed, out, words)
+    return done
+
+
+def _without(run: str, sealed: SealedSet, out: LeftOut, words: Words) -> bool:
+    """Write one set again; False if it has none of the rows."""
+    if not _has_any(sealed, out):
+        return False
+    _write_without(run, sealed, out, words)
+    remove_set(sealed.path)
+    return True
 
 
 def _has_any(sealed: SealedSet, out: LeftOut) -> bool:

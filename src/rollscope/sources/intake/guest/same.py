@@ -34,7 +34,8 @@ class Same:
         if not new:
             return
         with self._path.open("a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(pair) + "\n" for pair in new.items()))
+            lines = (json.dumps(pair) + "\n" for pair in new.items())
+            file.write("".join(["\n", *lines]))  # ends a line that was cut off by a kill or a full disk
         _put(self._ids, new)
         self._met |= {own for own in new.values() if own is not None}
 

@@ -25,6 +25,7 @@ from .same import Same
 OF_SAMPLE = ("turns", "spans", "evals")  # tables whose rows name their sample
 ALWAYS = {"id", "step"}
 MOST_STEPS = 256  # whose rollouts are kept in memory
+MOST_KNOWN = 10_000  # rollouts that met a row and are kept in memory, with their words
 RESTS = 50  # times as long as a look for late rollouts is the rest after it
 
 
@@ -78,8 +79,10 @@ class Told:
         with contextlib.suppress(RollscopeError, OSError):  # it cannot be read: the next look tries again
             self._own.refresh(over)
             counts = {step: count for step, count in self._own.counts.items() if self._seen.get(step) != count}
-            pairs = self._pairs(self._own.strangers(counts))
-            self._seen |= counts
+            strangers = self._own.strangers(counts)
+            pairs = self._pairs(strangers)
+            open_steps = {row["step"] for row in strangers if row["id"] in pairs}  # until they are joined
+            self._seen |= {step: count for step, count in counts.items() if step not in open_steps}
         self._late_at = time.monotonic() + RESTS * (time.monotonic() - began)
         return {theirs: own for theirs, own in pairs.items() if theirs != own}
 
@@ -107,7 +110,7 @@ class Told:
                 return known
             del self._known[id]  # its file was written again, with other rollouts
             new[id] = None
-        if row.get("completion") is None or (step := _step(row)) is None:
+        if row.get("completion") is None or (step := _step(row)) is None or not self._steps[step]:
             return None
         taken = new.values()
         fits = [
@@ -130,7 +133,9 @@ class Told:
                 yield {**row, "sample": rollout.id}
 
     def _recall(self, ids: set[str]) -> None:
-        """Read the samples that these ids of a dump stood for at an earlier import."""
+        """Read the samples that these ids of a dump stood for at an earlier import or long ago."""
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
         stood = {id: own for id in ids - self._known.keys() if (own := self._same.get(id)) is not None}
         if stood:
             self._refresh()
