@@ -60,6 +60,7 @@ async def episodes(url: str, out: Path) -> Any:
 
     env = load_environment(SingleAgentEnvConfig(taskset={"id": "adding"}, agent={"runtime": {"type": "subprocess"}}))
     recorder = rollscope.sources.verifiers.attach(env, host=False)
+    rollscope.sources.verifiers.attach(env)  # once more changes nothing
     client = EvalClientConfig(base_url=url, api_key_var="MODEL_KEY")
     context = ModelContext(client=client, model="m", sampling=vf.SamplingConfig())
     async with env.serving():

@@ -16,10 +16,12 @@ from rollscope.diagnose.story import told as in_order
 from rollscope.notify.resume import resume_from
 from rollscope.store.log.secret import hide_text
 from rollscope.store.run import Run
+from rollscope.views.dictionary import stored_meanings
 from rollscope.views.health.report import health
 from rollscope.views.health.vital_sign import VitalSign
 from rollscope.views.samples.sample_list import PickedSample, best_median_worst
 from rollscope.views.summary.config_facts import config_facts, flat_config
+from rollscope.views.summary.headline import evaluation, headline
 from rollscope.views.summary.trained_steps import trained_steps
 from rollscope.visible import visible
 
@@ -105,7 +107,9 @@ def text(value: object) -> str:
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     facts, step = run.facts, run.record().get("step")
-    steps = trained_steps(run) or (0 if step is None else int(step) + 1)  # an import has no clocks
+    meanings = stored_meanings(run)
+    trained = trained_steps(run, headline(run, meanings), evaluation(meanings))
+    steps = trained or (0 if step is None else int(step) + 1)  # an import has no clocks
     first = [("state", run.state), ("steps", f"{steps:,}" if steps else None), ("why it ended", facts.get("reason"))]
     named = [(key, facts.get(key)) for key in ("project", "algorithm", "framework")]
     known = [(key, text(value)) for key, value in [*first, *named] if value]

@@ -49,12 +49,17 @@ class Recorder:
         with self._history.open("rb") as file:
             file.seek(self._read)
             lines = file.read()
-            self._read = file.tell()
-        for line in lines.splitlines():
-            row = json.loads(line)
-            values = numbers({name: value for name, value in row.items() if name not in AXES})
-            for split, some in by_split(values, _is_eval):
-                self.run.log(some, step=whole(row["step"]), split=split)
+        written = lines.rfind(b"\n") + 1  # what is behind it is still being written
+        self._read += written
+        for line in lines[:written].splitlines():
+            self._line(line)
+
+    @quiet
+    def _line(self, line: bytes) -> None:
+        row = json.loads(line)
+        values = numbers({name: value for name, value in row.items() if name not in AXES})
+        for split, some in by_split(values, _is_eval):
+            self.run.log(some, step=whole(row["step"]), split=split)
 
 
 def _is_eval(name: str) -> bool:

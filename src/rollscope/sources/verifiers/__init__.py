@@ -20,10 +20,12 @@ __all__ = ["attach"]
 def attach(env: Any, run: Run | None = None, split: str = "eval", **options: Any) -> Recorder:
     """Record an environment. Returns what records it: set its `step` in a training.
 
-    `options` are those of `rs.init`. With `run`, everything goes to that run.
+    `options` are those of `rs.init`. With `run`, everything goes to that run. Safe to call twice.
     """
-    from .live import Recorder
+    from .live import Recorder, known
 
+    if (before := known(env, run)) is not None:
+        return before
     recorder = Recorder(env, run, split, options)
     recorder.watch()
     return recorder

@@ -52,6 +52,7 @@ class Recorder:
             self._record(episode)
             return episode
 
+        run_episode.recorder = self  # type: ignore[attr-defined]
         self._env.run_episode = run_episode
 
     @quiet
@@ -69,6 +70,12 @@ class Recorder:
         work = (record.get("run") or {}).get("work") or {}
         step = self.step if self.step is not None else work.get("step")
         self.run.log_samples([*_with_turns(tables)], step=step)
+
+
+def known(env: Any, run: Any) -> Recorder | None:
+    """What records an environment already, into this run if one is given."""
+    recorder: Recorder | None = getattr(env.run_episode, "recorder", None)
+    return recorder if recorder is not None and run in (None, recorder.run) else None
 
 
 def _with_turns(tables: Tables) -> Iterator[dict[str, Any]]:

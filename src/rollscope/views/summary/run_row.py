@@ -74,7 +74,7 @@ def run_row(id: str, run: Run) -> RunRow:
         "ended_ns": float(record.get("ended_ns") or 0),
         "heard_ns": 0.0,
         "step": record.get("step"),
-        "steps": trained_steps(run, meanings),
+        "steps": trained_steps(run, reward, score),
         "steps_planned": record.get("steps_planned"),
         "step_seconds": _step_seconds(run.steps()["time_ns"]),
         "slot": 0,

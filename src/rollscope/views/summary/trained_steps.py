@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from rollscope.store import arrow
 from rollscope.store.run import Run
-from rollscope.views.dictionary import Meaning, stored_meanings
-
-from .headline import evaluation, headline
 
 
-def trained_steps(run: Run, meanings: Mapping[str, Meaning] | None = None) -> int:
-    """The steps without those after the last reward that evaluated alone."""
+def trained_steps(run: Run, reward: str, score: str) -> int:
+    """The steps without those after the last reward that evaluated alone.
+
+    `reward` and `score` name the run's headline and its evaluation, if it has them.
+    """
     steps = run.steps()["step"]
-    meanings = stored_meanings(run) if meanings is None else meanings
-    reward, score = headline(run, meanings), evaluation(meanings)
     rewarded = run.series(reward)["step"] if reward else steps[:0]
     later = steps[steps > rewarded[-1]] if len(rewarded) else steps[:0]
     if not len(later):
