@@ -710,7 +710,7 @@ def test_a_rollout_that_could_not_be_removed_is_removed_at_the_next_look(
     importer.close()
     assert sorted(hooked.samples()) == ["own0", "own1"]
     hooked.dump(TRAINED)
-    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == BOTH
+    assert take(hooked.folder, hooked.dumps) == 0 and hooked.samples() == ONE_EACH
 
 
 TABLE_LATER = """
