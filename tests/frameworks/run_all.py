@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from run import RECIPES, ROOT, VENVS, make, pip
+from run import ELSEWHERE, RECIPES, ROOT, VENVS, make, pip
 
 HERE = ROOT / "tests" / "frameworks"
 GOLDEN = ROOT / "tests" / "golden" / "dumps"
@@ -46,7 +46,7 @@ LIVE: dict[str, list[list[str]]] = {  # environment -> pip install calls, for tr
 }
 TESTS = (
     *("sources/test_packages.py", "sources/test_agentlightning.py"),
-    *("frameworks/test_art.py", "frameworks/test_swift.py", "frameworks/test_verifiers.py"),
+    *(f"frameworks/{name}" for name in ELSEWHERE),
 )
 
 
