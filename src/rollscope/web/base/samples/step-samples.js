@@ -9,8 +9,9 @@ export const UNKNOWN = 0,
   EVAL = 3;
 /** @typedef {"trained" | "dropped" | "all" | "eval"} Fate */
 /** @typedef {{step: number | null, asked: number | null, before: number | null, after: number |
- *   null, last: number | null, stepless: number, ids: string[], groups: string[], tasks: string[], starts: number[],
- *   words: Record<string, string[]>, ranges: Record<string, [number, number]>, parts: string[],
+ *   null, last: number | null, stepless: number, ids: string[], groups: string[], tasks: string[],
+ *   starts: number[], words: Record<string, string[]>, ranges: Record<string, [number, number]>,
+ *   parts: string[],
  *   columns: Record<string, ArrayLike<number>>, marks?: Map<string, import("./marks.js").Marks>}}
  *   Step */
 /** A group as the list shows it, members best to worst.
