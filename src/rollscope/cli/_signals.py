@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-TERMINAL = "/dev/tty"  # the controlling terminal of whoever opens it
+TERMINAL = "/dev/tty"  # the terminal that controls this process, if one does
 
 
 class Signals:

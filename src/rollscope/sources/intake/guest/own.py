@@ -81,7 +81,7 @@ class Own:
         return found
 
     def of_ids(self, ids: Sequence[str]) -> dict[str, Rollout]:
-        """Samples of the run by id, whoever wrote to them last."""
+        """Samples of the run by id, also those that an import wrote to last."""
         if self._run is None or not ids:
             return {}
         return {rollout.id: rollout for _, _, rollout in self._ask(f"id IN ({quoted(ids)})")}
